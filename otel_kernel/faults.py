@@ -1,0 +1,38 @@
+"""Our own faults: caught, logged once per cause, never let into the program."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+logger = logging.getLogger("otel_kernel")
+
+reraise = False
+"""Set by our own tests only, so that a fault shows as a failure."""
+
+_seen: set[tuple[str, str, str]] = set()
+
+
+def caught(where: str) -> None:
+    """Log the exception being handled, once per cause; call it inside `except Exception` only."""
+    error = sys.exc_info()[1]
+    if error is None:
+        return
+    if reraise:
+        raise error
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    line = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else "?"
+    cause = (where, type(error).__qualname__, line)
+    if cause in _seen:
+        return
+    _seen.add(cause)
+    logger.warning(
+        "%s failed in otel-kernel (%s at %s); the program goes on, its telemetry may lack a part. "
+        "Said once; the traceback is at level DEBUG.",
+        where,
+        type(error).__name__,
+        line,
+    )
+    logger.debug("traceback of the fault in %s", where, exc_info=error)
