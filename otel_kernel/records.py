@@ -441,15 +441,15 @@ class Trip:
         """Return the trip as one JSON object."""
         return {
             "kernel": self.kernel,
-            "outcome": self.outcome and self.outcome.value,
-            "key": self.key and self.key.to_json(),
+            "outcome": self.outcome.value if self.outcome else None,
+            "key": self.key.to_json() if self.key else None,
             "duration_ns": self.duration_ns,
             "ir": _text_to_json(self.ir),
             "source": _text_to_json(self.source),
             "runtime": self.runtime,
             "layer": self.layer,
             "state": self.state,
-            "abandoned": self.abandoned and self.abandoned.value,
+            "abandoned": self.abandoned.value if self.abandoned else None,
             "error_type": self.error_type,
             "message": self.message,
             "started_ns": self.started_ns,

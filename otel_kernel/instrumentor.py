@@ -1,0 +1,138 @@
+"""The base of all instrumentors: support check, points, options."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Collection, Iterable
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from types import ModuleType
+from typing import Any, ClassVar
+
+from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type: ignore[attr-defined] # untyped upstream
+from packaging.requirements import Requirement
+
+from otel_kernel import faults, imports, pipeline
+from otel_kernel.boot import RUNTIMES
+from otel_kernel.patching import MissingPointError, Patch, Point, install
+
+
+class KernelInstrumentor(BaseInstrumentor):  # type: ignore[misc] # untyped upstream
+    """Instruments one runtime: a subclass says where to wrap and how to read, and nothing else.
+
+    Never instantiated itself, since the upstream base keeps its one object where subclasses inherit it.
+    """
+
+    runtime: ClassVar[str]
+    """Name of the runtime in attributes."""
+    requires: ClassVar[str]
+    """The distribution and the versions that are supported, as a requirement."""
+    points: ClassVar[tuple[Point, ...]]
+
+    _patches: dict[Point, Patch]
+    _missing: set[Point]
+    _refused: bool
+
+    def instrumentation_dependencies(self) -> Collection[str]:
+        """Return the supported versions, as OpenTelemetry asks for them."""
+        return (self.requires,)
+
+    def instrument(self, **kwargs: Any) -> None:
+        """Instrument the runtime, now if it is imported and else when it is.
+
+        A second call patches nothing: it merges its providers and options. It never raises.
+
+        Args:
+            **kwargs: `tracer_provider`, `meter_provider`, and the fields of `otel_kernel.options.Options`.
+        """
+        if self.is_instrumented_by_opentelemetry:
+            _configure(kwargs)
+            return
+        # Our own check of the version runs when the runtime is imported: it need not be installed yet.
+        super().instrument(**{**kwargs, "skip_dep_check": True})
+
+    def _instrument(self, **kwargs: Any) -> None:
+        _configure(kwargs)
+        self._patches, self._missing, self._refused = {}, set(), False
+        self._hooks: list[imports.Callback] = []
+        for module in dict.fromkeys(point.module for point in self.points):
+            hook = partial(self._imported, module)
+            self._hooks.append(hook)
+            imports.when_imported(module, hook)
+
+    def _uninstrument(self, **_kwargs: Any) -> None:
+        for hook in self._hooks:
+            imports.cancel(hook)
+        self._hooks.clear()
+        for patch in self._patches.values():
+            patch.restore()
+        self._patches.clear()
+
+    def _imported(self, name: str, _module: ModuleType) -> None:
+        if self._refused or not self._is_supported():
+            return
+        for point in self.points:
+            if point.module != name or self._refused:
+                continue
+            try:
+                self._patches[point] = install(self.runtime, point)
+            except MissingPointError as error:
+                self._missing.add(point)
+                if not point.optional:
+                    self._refuse(str(error))
+                    return
+
+    def _is_supported(self) -> bool:
+        requirement = Requirement(self.requires)
+        try:
+            found = version(requirement.name)
+        except PackageNotFoundError:
+            self._refuse(f"no distribution named {requirement.name} is installed")
+            return False
+        if requirement.specifier.contains(found, prereleases=True):
+            return True
+        self._refuse(f"version {found} is not among the supported {requirement}")
+        return False
+
+    def _refuse(self, why: str) -> None:
+        """Leave the runtime as it was, whole: half of its points would tell half a truth."""
+        self._refused = True
+        for patch in self._patches.values():
+            patch.restore()
+        self._patches.clear()
+        faults.logger.warning("%s%s is not instrumented: %s", self.runtime, _version_of(self.requires), why)
+
+    def state_of_points(self) -> dict[str, int]:
+        """Return the number of points by state: patched, missing, refused."""
+        if not self.is_instrumented_by_opentelemetry:
+            return {}
+        if self._refused:
+            return {"refused": len(self.points)}
+        return {"patched": len(self._patches), "missing": len(self._missing)}
+
+
+def _version_of(requirement: str) -> str:
+    try:
+        return f" {version(Requirement(requirement).name)}"
+    except PackageNotFoundError:
+        return ""
+
+
+def _configure(kwargs: dict[str, Any]) -> None:
+    try:
+        pipeline.configure(**{name: value for name, value in kwargs.items() if name not in _UPSTREAM})
+    except Exception:
+        faults.caught("reading the options")
+
+
+# What OpenTelemetry's own callers pass along and we have no use for.
+_UPSTREAM = frozenset(
+    {"skip_dep_check", "raise_exception_on_conflict", "logger_provider", "auto_instrumentation", "enabled"}
+)
+
+
+def all_instrumentors() -> Iterable[KernelInstrumentor]:
+    """Return an instrumentor for each runtime that can be imported here."""
+    for target in dict.fromkeys(RUNTIMES.values()):
+        module, _, name = target.partition(":")
+        yield getattr(importlib.import_module(module), name)()

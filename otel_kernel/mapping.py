@@ -1,0 +1,349 @@
+"""Trip to span and back: the one place that knows how a trip is written as attributes.
+
+Both ways are exact. `to_attributes` writes a trip, `read_span` reads a finished span from whatever carried
+it and answers with the trip, with `NotATrip`, or with a `Reject` that says what was lost on the way.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeVar
+
+from otel_kernel import semconv
+from otel_kernel.records import (
+    Abandoned,
+    AttributeValue,
+    CompilationOutcome,
+    KernelCacheKey,
+    Session,
+    Text,
+    TextDigest,
+    Trip,
+    TruncatedText,
+    hex128,
+)
+from otel_kernel.texts import TextFiles
+
+INLINE_LIMIT = 64 * 1024
+"""Default for the longest text, in bytes, that a span carries itself."""
+
+_TEXTS = {
+    "ir": (semconv.IR_TEXT, semconv.IR_SHA256, semconv.IR_SIZE, semconv.IR_LOCATION),
+    "source": (semconv.SOURCE_TEXT, semconv.SOURCE_SHA256, semconv.SOURCE_SIZE, semconv.SOURCE_LOCATION),
+}
+
+# What `Trip` holds in fields of its own; everything else of ours is in `Trip.attributes`.
+_FIELDS = frozenset(
+    {
+        semconv.KERNEL_NAME,
+        semconv.RUNTIME,
+        semconv.LAYER,
+        semconv.ROLE,
+        semconv.SESSION_ID,
+        semconv.SESSION_RUN,
+        semconv.SESSION_SEQ,
+        semconv.SESSION_PARENT_SEQ,
+        semconv.RECORD_VERSION,
+        semconv.RECORD_SIZE,
+        semconv.RECORD_LENGTH,
+        semconv.KEY_ID,
+        semconv.KEY_BUILD_ID,
+        semconv.OUTCOME,
+        semconv.DURATION_NS,
+        semconv.ABANDONED,
+        semconv.ERROR_TYPE,
+        *(name for names in _TEXTS.values() for name in names),
+    }
+)
+
+CONTEXT_ATTRIBUTES = tuple(name for name in semconv.ATTRIBUTES if name not in _FIELDS)
+"""The names that a trip carries in `attributes`, families aside."""
+
+_REQUIRED = tuple(
+    name
+    for name, definition in semconv.ATTRIBUTES.items()
+    if definition.requirement == "required" and definition.when in ("always", "at the end")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SpanView:
+    """The parts of a finished span that a trip is read from, whatever carried it."""
+
+    scope: str
+    attributes: Mapping[str, object]
+    start_ns: int
+    trace_id: str
+    span_id: str
+    description: str = ""
+    """Description of the status."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotATrip:
+    """A span that is none of ours, or one of ours that stands beside trips."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """A span that was a trip and cannot be read as one any more."""
+
+    reason: str
+    """What was lost or is wrong, with the names of the fields."""
+    trace_id: str = ""
+    span_id: str = ""
+
+
+def start_attributes(trip: Trip) -> dict[str, AttributeValue]:
+    """Return what is known when a trip starts, for samplers."""
+    attributes: dict[str, AttributeValue] = {
+        semconv.RUNTIME: trip.runtime,
+        semconv.LAYER: trip.layer,
+        semconv.KERNEL_NAME: trip.kernel,
+        semconv.ROLE: "trip",
+        semconv.SESSION_ID: trip.session.id,
+        semconv.SESSION_RUN: trip.session.run,
+        semconv.SESSION_SEQ: trip.seq,
+    }
+    if trip.parent_seq is not None:
+        attributes[semconv.SESSION_PARENT_SEQ] = trip.parent_seq
+    return attributes
+
+
+def to_attributes(
+    trip: Trip, *, inline_limit: int = INLINE_LIMIT, texts: TextFiles | None = None
+) -> dict[str, AttributeValue]:
+    """Return the attributes of a finished trip, to be set in this order and in one call.
+
+    An SDK that holds a limit drops the oldest attributes first. So one that every trip has comes first: a
+    reader then always finds a name missing that it can name; what a reject is identified by comes last.
+
+    Args:
+        trip: a trip that has ended.
+        inline_limit: bytes up to which a text is an attribute.
+        texts: where longer texts go; without it only their digests travel.
+
+    Raises:
+        ValueError: the trip is unfinished.
+        OSError: a text file cannot be written.
+    """
+    if trip.duration_ns is None:
+        raise ValueError(f"trip {trip.seq} of session {trip.session.id} is unfinished and has no span yet")
+    attributes: dict[str, AttributeValue] = {semconv.DURATION_NS: trip.duration_ns}
+    attributes.update(trip.attributes)
+    for name, text in (("ir", trip.ir), ("source", trip.source)):
+        if text is not None:
+            _write_text(attributes, name, text, inline_limit, texts)
+    if trip.key is not None:
+        attributes[semconv.KEY_ID] = hex128(trip.key.id)
+        attributes[semconv.KEY_BUILD_ID] = hex128(trip.key.build_id)
+    if trip.error_type is not None:
+        attributes[semconv.ERROR_TYPE] = trip.error_type
+    if trip.abandoned is not None:
+        attributes[semconv.ABANDONED] = trip.abandoned.value
+    if trip.outcome is not None:
+        attributes[semconv.OUTCOME] = trip.outcome.value
+    attributes.update(start_attributes(trip))
+    attributes[semconv.RECORD_VERSION] = semconv.RECORD_FORMAT
+    attributes[semconv.RECORD_SIZE] = len(attributes) + 2
+    attributes[semconv.RECORD_LENGTH] = _length(attributes)
+    return attributes
+
+
+def _length(attributes: Mapping[str, object]) -> int:
+    length = sum(len(value) for value in attributes.values() if isinstance(value, str))
+    for name in (semconv.IR_TEXT, semconv.SOURCE_TEXT):
+        text = attributes.get(name)
+        if isinstance(text, str):
+            length -= len(text)
+    return length
+
+
+def _write_text(
+    attributes: dict[str, AttributeValue], name: str, text: Text, inline_limit: int, texts: TextFiles | None
+) -> None:
+    text_name, sha256_name, size_name, location_name = _TEXTS[name]
+    if isinstance(text, str):
+        digest = TextDigest.of(text)
+        if digest.size <= inline_limit:
+            attributes[text_name] = text
+            attributes[location_name] = "inline"
+        elif texts is not None:
+            texts.put(text, digest.sha256)
+            attributes[location_name] = "file"
+        else:
+            attributes[location_name] = "none"
+    elif isinstance(text, TruncatedText):
+        digest = TextDigest(text.sha256, text.size)
+        if text.prefix:
+            attributes[text_name] = text.prefix
+        attributes[location_name] = "inline" if text.prefix else "none"
+    elif text is None:
+        return
+    else:
+        digest = text
+    attributes[sha256_name] = digest.sha256
+    attributes[size_name] = digest.size
+
+
+class _UnreadableError(Exception):
+    """Says why a span of ours is a reject."""
+
+
+def read_span(span: SpanView, texts: TextFiles | None = None) -> Trip | NotATrip | Reject:
+    """Return the trip that a span stands for.
+
+    Args:
+        span: a finished span.
+        texts: where to look for texts that the span does not carry whole.
+
+    Returns:
+        The trip; `NotATrip` for a span of somebody else or one that stands beside trips; a `Reject` for a
+        trip of which a field was lost, cut or altered, or that a newer version wrote.
+    """
+    role = span.attributes.get(semconv.ROLE)
+    if role is None and not span.scope.startswith(semconv.SCOPE_PREFIX):
+        return NotATrip(f"scope {span.scope!r} is not otel-kernel's")
+    if role in ("load", "parent", "stage"):
+        return NotATrip(f"a span of role {role} stands beside trips")
+    try:
+        return _read_trip(span, texts)
+    except (_UnreadableError, ValueError) as error:
+        return Reject(str(error), span.trace_id, span.span_id)
+
+
+def _read_trip(span: SpanView, texts: TextFiles | None) -> Trip:
+    version = span.attributes.get(semconv.RECORD_VERSION)
+    if type(version) is int and version > semconv.RECORD_FORMAT:
+        raise _UnreadableError(
+            f"{semconv.RECORD_VERSION} is {version}, and this version reads up to {semconv.RECORD_FORMAT}: update otel-kernel"
+        )
+    ours = _own_attributes(span.attributes)
+    _check_complete(ours)
+    _check_values(ours)
+    context = {name: value for name, value in ours.items() if name not in _FIELDS}
+    return Trip(
+        session=Session(id=_str(ours, semconv.SESSION_ID), run=_str(ours, semconv.SESSION_RUN)),
+        seq=_int(ours, semconv.SESSION_SEQ),
+        parent_seq=_int(ours, semconv.SESSION_PARENT_SEQ) if semconv.SESSION_PARENT_SEQ in ours else None,
+        runtime=_str(ours, semconv.RUNTIME),
+        layer=_str(ours, semconv.LAYER),
+        kernel=_str(ours, semconv.KERNEL_NAME),
+        started_ns=span.start_ns,
+        duration_ns=_int(ours, semconv.DURATION_NS),
+        outcome=_enum(ours, semconv.OUTCOME, CompilationOutcome),
+        key=_read_key(ours),
+        ir=_read_text(ours, "ir", texts),
+        source=_read_text(ours, "source", texts),
+        abandoned=_enum(ours, semconv.ABANDONED, Abandoned),
+        error_type=_str(ours, semconv.ERROR_TYPE) if semconv.ERROR_TYPE in ours else None,
+        message=span.description or None,
+        trace_id=span.trace_id,
+        span_id=span.span_id,
+        attributes=context,
+    )
+
+
+def _own_attributes(attributes: Mapping[str, object]) -> dict[str, AttributeValue]:
+    ours: dict[str, AttributeValue] = {}
+    for name, value in attributes.items():
+        if name.startswith(semconv.NAMESPACE) or name in semconv.ATTRIBUTES:
+            if not isinstance(value, (str, int)):
+                raise _UnreadableError(f"{name} must be a str, an int or a bool, got {value!r}")
+            ours[name] = value
+    return ours
+
+
+def _check_complete(ours: Mapping[str, AttributeValue]) -> None:
+    """Raise unless everything that was written is there, in its full length."""
+    size, length = ours.get(semconv.RECORD_SIZE), ours.get(semconv.RECORD_LENGTH)
+    written = f" of {size} attributes {len(ours)} are left" if type(size) is int else ""
+    missing = [name for name in _REQUIRED if name not in ours]
+    if missing:
+        raise _UnreadableError(
+            f"lost: {', '.join(missing)};{written or ' the span has no count of its attributes'}"
+        )
+    if type(size) is not int or type(length) is not int:
+        raise _UnreadableError(
+            f"{semconv.RECORD_SIZE} and {semconv.RECORD_LENGTH} must be ints, got {size!r} and {length!r}"
+        )
+    # A text that a pipeline took away whole is not lost: its digest says so, and `TruncatedText` shows it.
+    taken = [names[0] for names in _TEXTS.values() if ours.get(names[3]) == "inline" and names[0] not in ours]
+    # The digest of a text goes with its text, so an empty prefix of a cut text was never written.
+    lost = size - len(ours) - len(taken)
+    if lost > 0:
+        raise _UnreadableError(f"lost: {lost} optional attributes;{written}")
+    cut = length - _length(ours)
+    if cut > 0:
+        raise _UnreadableError(f"cut: {_suspects(ours)} ({cut} of {length} characters are missing)")
+
+
+def _suspects(ours: Mapping[str, AttributeValue]) -> str:
+    """Name what a length limit has cut: nothing is longer than the limit, and all that was cut is as long."""
+    lengths = {
+        name: len(value)
+        for name, value in ours.items()
+        if isinstance(value, str) and name not in (semconv.IR_TEXT, semconv.SOURCE_TEXT)
+    }
+    limit = max(lengths.values(), default=0)
+    return ", ".join(sorted(name for name, length in lengths.items() if length == limit))
+
+
+def _check_values(ours: Mapping[str, AttributeValue]) -> None:
+    for name, value in ours.items():
+        definition = semconv.definition(name)
+        if definition is None:
+            continue  # a name of a newer version: carried on as it is
+        if type(value) is not definition.type:
+            raise _UnreadableError(f"{name} must be {definition.type.__name__}, got {value!r}")
+        if definition.values and value not in definition.values:
+            raise _UnreadableError(f"{name} must be one of {', '.join(definition.values)}, got {value!r}")
+
+
+def _str(ours: Mapping[str, AttributeValue], name: str) -> str:
+    return str(ours[name])
+
+
+def _int(ours: Mapping[str, AttributeValue], name: str) -> int:
+    return int(ours[name])
+
+
+_E = TypeVar("_E", bound=Enum)
+
+
+def _enum(ours: Mapping[str, AttributeValue], name: str, kind: type[_E]) -> _E | None:
+    return kind(ours[name]) if name in ours else None
+
+
+def _read_key(ours: Mapping[str, AttributeValue]) -> KernelCacheKey | None:
+    key_id, build_id = ours.get(semconv.KEY_ID), ours.get(semconv.KEY_BUILD_ID)
+    if key_id is None and build_id is None:
+        return None
+    if key_id is None or build_id is None:
+        raise _UnreadableError(f"lost: {semconv.KEY_ID if key_id is None else semconv.KEY_BUILD_ID}")
+    return KernelCacheKey.from_hex(id=str(key_id), build_id=str(build_id))
+
+
+def _read_text(ours: Mapping[str, AttributeValue], name: str, texts: TextFiles | None) -> Text:
+    text_name, sha256_name, size_name, location_name = _TEXTS[name]
+    if sha256_name not in ours and size_name not in ours:
+        if text_name in ours or location_name in ours:
+            raise _UnreadableError(f"lost: {sha256_name}, {size_name}")
+        return None
+    for required in (sha256_name, size_name):
+        if required not in ours:
+            raise _UnreadableError(f"lost: {required}")
+    sha256, size = _str(ours, sha256_name), _int(ours, size_name)
+    if location_name not in ours:
+        return TextDigest(sha256, size)
+    prefix = _str(ours, text_name) if text_name in ours else ""
+    data = prefix.encode()
+    if text_name in ours and len(data) == size and hashlib.sha256(data).hexdigest() == sha256:
+        return prefix
+    whole = texts.get(sha256, size) if texts is not None else None
+    return whole if whole is not None else TruncatedText(prefix, sha256, size)

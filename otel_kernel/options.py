@@ -1,0 +1,101 @@
+"""What a user may set, and where it is read from: code wins over configuration over environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from otel_kernel.faults import logger
+from otel_kernel.mapping import INLINE_LIMIT
+from otel_kernel.records import RecordLevel
+
+VARIABLE_PREFIX = "OTEL_KERNEL_"
+
+
+class OptionError(ValueError):
+    """An option has a value it cannot have; the message names both."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Process-wide options; each may be set by keyword, by configuration or as `OTEL_KERNEL_<NAME>`."""
+
+    level: str | RecordLevel = RecordLevel.BASIC
+    """`off`, `basic` or `full`."""
+    inline_limit: int = INLINE_LIMIT
+    """Bytes up to which a kernel text is a span attribute."""
+    text_files: str | Path | None = None
+    """Folder for longer texts; without one only their digests travel."""
+    recording: str | Path | None = None
+    """File of a recording that takes every trip, whatever the sampler decides."""
+    otlp: str | None = None
+    """Endpoint that takes every trip through a provider of our own, as `otel_kernel.otlp` reads it."""
+    serving_after: float | None = None
+    """Seconds after the start of the process from which its phase is `serving`."""
+
+    def __post_init__(self) -> None:
+        levels = ", ".join(level.value for level in RecordLevel)
+        try:
+            object.__setattr__(self, "level", RecordLevel(self.level))
+        except ValueError:
+            raise OptionError(f"level must be one of {levels}, got {self.level!r}") from None
+        if type(self.inline_limit) is not int or self.inline_limit < 0:
+            raise OptionError(f"inline_limit must be an int of bytes from 0, got {self.inline_limit!r}")
+        for name in ("text_files", "recording"):
+            value = getattr(self, name)
+            if value is not None:
+                if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
+                    raise OptionError(f"{name} must be a path, got {value!r}")
+                object.__setattr__(self, name, Path(value))
+        if self.otlp is not None and (not isinstance(self.otlp, str) or not self.otlp):
+            raise OptionError(f"otlp must be a URL, got {self.otlp!r}")
+        after = self.serving_after
+        if after is not None and (type(after) not in (int, float) or after < 0):
+            raise OptionError(f"serving_after must be seconds from 0, got {after!r}")
+
+
+NAMES = tuple(sorted(field.name for field in fields(Options)))
+
+
+def _changed(options: Options, name: str, value: Any) -> Options:
+    return replace(options, **{name: value})
+
+
+def from_environment(environ: Mapping[str, str] = os.environ) -> Options:
+    """Return the options that the environment sets; a bad value is logged and its default taken."""
+    options = Options()
+    for name in NAMES:
+        variable = VARIABLE_PREFIX + name.upper()
+        text = environ.get(variable, "")
+        if not text:
+            continue
+        try:
+            options = _changed(options, name, _parse(name, text))
+        except OptionError as error:
+            logger.error("%s is ignored: %s", variable, error)
+    return options
+
+
+def _parse(name: str, text: str) -> str | int | float:
+    try:
+        if name == "inline_limit":
+            return int(text)
+        return float(text) if name == "serving_after" else text
+    except ValueError:
+        raise OptionError(f"{name} must be a number, got {text!r}") from None
+
+
+def merge(options: Options, changes: Mapping[str, object]) -> Options:
+    """Return `options` with `changes`; a bad or unknown one is logged and left out."""
+    for name, value in changes.items():
+        if name not in NAMES:
+            logger.error("option %s is ignored: the options are %s", name, ", ".join(NAMES))
+            continue
+        try:
+            options = _changed(options, name, value)
+        except OptionError as error:
+            logger.error("option %s is ignored: %s", name, error)
+    return options

@@ -1,0 +1,60 @@
+"""A tracer provider of our own that exports every trip to one OTLP endpoint."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from opentelemetry.trace import TracerProvider
+
+GRPC_PORT = 4317
+"""The port that means gRPC where a URL says `http`, as everywhere in OpenTelemetry."""
+
+
+def check_endpoint(url: str) -> tuple[str, str]:
+    """Return (protocol, endpoint) of an endpoint's URL; the protocol is `grpc` or `http/protobuf`.
+
+    `grpc://host:port` and any URL with port 4317 mean gRPC; other `http://` and `https://` URLs mean HTTP,
+    with `/v1/traces` added where the URL has no path.
+
+    Raises:
+        ValueError: the URL has no such scheme or no host.
+    """
+    parts = urlsplit(url)
+    try:
+        port = parts.port
+    except ValueError as error:
+        raise ValueError(f"OTLP endpoint {url!r}: {error}") from None
+    if parts.scheme not in ("http", "https", "grpc") or not parts.hostname:
+        raise ValueError(f"OTLP endpoint {url!r} must be like http://127.0.0.1:4318 or grpc://127.0.0.1:4317")
+    if parts.scheme == "grpc":
+        return "grpc", f"http://{parts.netloc}"
+    if port == GRPC_PORT:
+        return "grpc", f"{parts.scheme}://{parts.netloc}"
+    return "http/protobuf", url if parts.path.strip("/") else f"{parts.scheme}://{parts.netloc}/v1/traces"
+
+
+def private_provider(url: str) -> TracerProvider:
+    """Return a provider that samples everything and belongs to otel-kernel alone.
+
+    Raises:
+        ValueError: the URL is no OTLP endpoint.
+        ImportError: the SDK or the exporter is not installed.
+    """
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
+    from opentelemetry.sdk.trace.sampling import ALWAYS_ON
+
+    protocol, endpoint = check_endpoint(url)
+    exporter: SpanExporter
+    if protocol == "grpc":
+        from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as GrpcExporter
+
+        exporter = GrpcExporter(endpoint=endpoint)
+    else:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as HttpExporter
+
+        exporter = HttpExporter(endpoint=endpoint)
+    provider = SdkTracerProvider(sampler=ALWAYS_ON, resource=Resource.create())
+    provider.add_span_processor(BatchSpanProcessor(exporter))
+    return provider

@@ -1,0 +1,129 @@
+"""Where the trips of this process go: one set of options, spans and sinks for all runtimes.
+
+It lives here and not in an `instrument()` call because that call may come twice: once from
+`opentelemetry-instrument` or `otel-kernel run`, and once from the program.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from opentelemetry.metrics import MeterProvider
+from opentelemetry.trace import TracerProvider
+
+from otel_kernel import faults
+from otel_kernel.options import Options, from_environment, merge
+from otel_kernel.records import RecordLevel
+from otel_kernel.sinks import Sink
+from otel_kernel.spans import Spans
+from otel_kernel.texts import TextFiles
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """What the options have led to; replaced as a whole, so that a trip sees one state of it."""
+
+    options: Options
+    spans: tuple[Spans, ...]
+    """The program's provider first, then a private one where `otlp` is set."""
+    sinks: tuple[Sink, ...]
+    texts: TextFiles | None
+
+    @property
+    def level(self) -> RecordLevel:
+        """The level, as `Options` has checked it."""
+        return RecordLevel(self.options.level)
+
+
+_lock = threading.Lock()
+_current: Pipeline | None = None
+
+
+def current() -> Pipeline:
+    """Return the pipeline; the first call makes it from the environment."""
+    pipeline = _current
+    return pipeline if pipeline is not None else configure()
+
+
+def configure(
+    *,
+    tracer_provider: TracerProvider | None = None,
+    meter_provider: MeterProvider | None = None,
+    **options: object,
+) -> Pipeline:
+    """Merge providers and options into the pipeline and return it.
+
+    Args:
+        tracer_provider: takes the spans from here on; None changes nothing.
+        meter_provider: takes the measurements from here on; None changes nothing.
+        **options: fields of `Options`; a bad one is logged and left out.
+    """
+    global _current
+    with _lock:
+        before = _current
+        known = before.options if before else from_environment()
+        after = merge(known, options)
+        spans = before.spans if before else (Spans(tracer_provider, meter_provider),)
+        if before and (tracer_provider is not None or meter_provider is not None):
+            program = spans[0]
+            program.silence()
+            spans = (
+                Spans(tracer_provider or program.tracer_provider, meter_provider or program.meter_provider),
+                *spans[1:],
+            )
+        if before is None or before.options.otlp != after.otlp:
+            spans = (spans[0], *_private_spans(after.otlp))
+        sinks = before.sinks if before else ()
+        if before is None or before.options.recording != after.recording:
+            sinks = (*(sink for sink in sinks if not _is_recording(sink)), *_recording_sinks(after.recording))
+        texts = TextFiles(Path(after.text_files)) if after.text_files is not None else None
+        _current = Pipeline(after, spans, sinks, texts)
+        return _current
+
+
+def add_sink(sink: Sink) -> None:
+    """Hand every trip from here on to `sink` as well."""
+    global _current
+    pipeline = current()
+    with _lock:
+        _current = replace(pipeline, sinks=(*pipeline.sinks, sink))
+
+
+def remove_sink(sink: Sink) -> None:
+    """Hand nothing to `sink` any more."""
+    global _current
+    pipeline = current()
+    with _lock:
+        _current = replace(pipeline, sinks=tuple(each for each in pipeline.sinks if each is not sink))
+
+
+def _is_recording(sink: Sink) -> bool:
+    from otel_kernel.recording.writer import RecordingSink
+
+    return isinstance(sink, RecordingSink)
+
+
+def _recording_sinks(path: str | Path | None) -> tuple[Sink, ...]:
+    if path is None:
+        return ()
+    try:
+        from otel_kernel.recording.writer import RecordingSink
+
+        return (RecordingSink(Path(path)),)
+    except Exception:
+        faults.caught(f"opening the recording {path}")
+        return ()
+
+
+def _private_spans(url: str | None) -> tuple[Spans, ...]:
+    if url is None:
+        return ()
+    try:
+        from otel_kernel.otlp import private_provider
+
+        return (Spans(private_provider(url), private=True),)
+    except Exception:
+        faults.caught(f"setting up the export to {url}")
+        return ()

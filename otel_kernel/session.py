@@ -1,0 +1,66 @@
+"""Which process this is: its session, the run it belongs to, its rank."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import secrets
+
+from otel_kernel.records import Session
+
+RUN_VARIABLE = "OTEL_KERNEL_RUN"
+
+# Launchers name rank and size of the world differently; the first pair that is set wins.
+_RANK_VARIABLES = (
+    ("RANK", "WORLD_SIZE"),  # torchrun, DeepSpeed, accelerate
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("PMI_RANK", "PMI_SIZE"),
+    ("SLURM_PROCID", "SLURM_NTASKS"),
+)
+
+
+def _inherited_run() -> str:
+    run = os.environ.get(RUN_VARIABLE, "")
+    if not re.fullmatch(r"[0-9a-f]{32}", run):
+        run = secrets.token_hex(16)
+        os.environ[RUN_VARIABLE] = run  # so that child processes belong to the same run
+    return run
+
+
+_session: Session | None = None
+_seq = itertools.count()
+
+
+def _forget() -> None:
+    global _session, _seq
+    _session = None
+    _seq = itertools.count()
+
+
+os.register_at_fork(after_in_child=_forget)
+
+
+def current() -> Session:
+    """Return the session of this process; a forked child has one of its own."""
+    global _session
+    session = _session
+    if session is None:
+        session = _session = Session(id=secrets.token_hex(16), run=_inherited_run())
+    return session
+
+
+def next_seq() -> int:
+    """Return the number of the session's next trip."""
+    return next(_seq)
+
+
+def rank() -> tuple[int, int | None] | None:
+    """Return (rank, world size or None) as the launcher's environment tells, or None."""
+    environ = os.environ
+    for rank_variable, size_variable in _RANK_VARIABLES:
+        value = environ.get(rank_variable)
+        if value is not None and value.isdecimal():
+            size = environ.get(size_variable, "")
+            return int(value), int(size) if size.isdecimal() else None
+    return None

@@ -1,0 +1,179 @@
+"""What wrapping a point means: `trip` opens one, `probe` adds to the one that is open.
+
+A reader is a generator with one `yield`, which stands for the call of the original. What comes before the
+`yield` runs before the call, what comes after it runs after. A `with` around it holds a lock of the runtime
+during the call. Readers run inside the core's guard: whatever they raise is logged once, and the program
+sees its own result or its own exception.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from typing import Any, TypeAlias
+
+from otel_kernel import faults
+from otel_kernel.patching import Point, Shape, WrapperFunction
+from otel_kernel.trip import Begin, OpenTrip, current, wanted
+
+
+class Call:
+    """One call of a wrapped function."""
+
+    __slots__ = ("args", "error", "instance", "kwargs", "positions", "result")
+
+    def __init__(
+        self, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any], positions: Mapping[str, int]
+    ) -> None:
+        self.instance = instance
+        self.args = args
+        self.kwargs = kwargs
+        self.positions = positions
+        self.result: Any = None
+        """What the call returned; None before it has."""
+        self.error: BaseException | None = None
+        """What left the call."""
+
+    def argument(self, name: str, default: Any = None) -> Any:
+        """Return the argument `name`, however it was passed, or `default` where it was not."""
+        if name in self.kwargs:
+            return self.kwargs[name]
+        position = self.positions.get(name, len(self.args))
+        return self.args[position] if position < len(self.args) else default
+
+
+TripReader: TypeAlias = "Callable[[Call], Generator[Begin, OpenTrip, None]]"
+ProbeReader: TypeAlias = "Callable[[Call, OpenTrip], Generator[None, None, None]]"
+
+
+def trip(read: TripReader) -> Shape:
+    """Make every call of the point a trip, unless the reader returns before its `yield`.
+
+    Args:
+        read: yields a `Begin` and is sent the trip, which has ended by then and holds `result` or `error`.
+
+    Example:
+        >>> def _read_build(call: Call) -> Generator[Begin, OpenTrip, None]:
+        ...     if call.instance.built:
+        ...         return  # a hit in memory is not a trip
+        ...     trip = yield Begin(kernel=call.argument("name"), layer="acme")
+        ...     if trip.error is None:
+        ...         trip.outcome = CompilationOutcome.LOADED if "hit" in trip.notes else CompilationOutcome.COMPILED
+        >>> Point("acme.compiler", "Builder.build", trip(_read_build), ("name",))
+    """
+
+    def bind(runtime: str, point: Point, positions: Mapping[str, int]) -> WrapperFunction:
+        where = f"the reader of {point}"
+
+        def wrapper(
+            wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+        ) -> Any:
+            visit = _begin(runtime, where, read, Call(instance, args, kwargs, positions))
+            if visit is None:
+                return wrapped(*args, **kwargs)
+            try:
+                result = wrapped(*args, **kwargs)
+            except BaseException as error:
+                _end(where, *visit, None, error)
+                raise
+            _end(where, *visit, result, None)
+            return result
+
+        return wrapper
+
+    return bind
+
+
+_Visit: TypeAlias = "tuple[Generator[Begin, OpenTrip, None], OpenTrip]"
+
+
+def _begin(runtime: str, where: str, read: TripReader, call: Call) -> _Visit | None:
+    try:
+        state = wanted()
+        if state is None:
+            return None
+        steps = read(call)
+        begin = next(steps, None)
+        if begin is None:
+            return None
+        try:
+            open_trip = OpenTrip(runtime, begin, state)
+            open_trip.begin()
+        except BaseException:
+            steps.close()
+            raise
+        return steps, open_trip
+    except Exception:
+        faults.caught(where)
+        return None
+
+
+def _end(
+    where: str,
+    steps: Generator[Begin, OpenTrip, None],
+    open_trip: OpenTrip,
+    result: object,
+    error: BaseException | None,
+) -> None:
+    try:
+        open_trip.stop(result, error)
+    except Exception:
+        faults.caught(where)
+    try:
+        steps.send(open_trip)
+        steps.close()
+    except StopIteration:
+        pass
+    except Exception:
+        faults.caught(where)
+    try:
+        open_trip.finish()
+    except Exception:
+        faults.caught(where)
+
+
+def probe(read: ProbeReader) -> Shape:
+    """Let calls of the point inside an open trip add to that trip; other calls pass untouched.
+
+    Args:
+        read: is given the open trip and yields once; then the call holds `result` or `error`.
+
+    Example:
+        >>> def _read_lookup(call: Call, trip: OpenTrip) -> Generator[None, None, None]:
+        ...     yield
+        ...     if call.result is not None:
+        ...         trip.notes["hit"] = True
+        >>> Point("acme.store", "Store.lookup", probe(_read_lookup))
+    """
+
+    def bind(_runtime: str, point: Point, positions: Mapping[str, int]) -> WrapperFunction:
+        where = f"the reader of {point}"
+
+        def wrapper(
+            wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+        ) -> Any:
+            open_trip = current()
+            if open_trip is None:
+                return wrapped(*args, **kwargs)
+            call = Call(instance, args, kwargs, positions)
+            steps = read(call, open_trip)
+            _step(where, steps)
+            try:
+                call.result = wrapped(*args, **kwargs)
+            except BaseException as error:
+                call.error = error
+                _step(where, steps)
+                call.error = None  # an exception that we hold would hold its frames
+                raise
+            _step(where, steps)
+            return call.result
+
+        return wrapper
+
+    return bind
+
+
+def _step(where: str, steps: Generator[None, None, None]) -> None:
+    try:
+        next(steps, None)
+    except Exception:
+        faults.caught(where)

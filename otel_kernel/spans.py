@@ -1,0 +1,165 @@
+"""Trips as spans and measurements of one tracer provider."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections.abc import Iterable
+
+from opentelemetry import metrics, trace
+from opentelemetry.metrics import CallbackOptions, Observation
+from opentelemetry.trace import INVALID_SPAN_CONTEXT, Span, SpanKind, Status, StatusCode
+
+from otel_kernel import __version__, mapping, semconv
+from otel_kernel.records import Trip
+from otel_kernel.texts import TextFiles
+
+_in_flight: dict[int, int] = {}
+"""Monotonic start in ns of each trip in flight, for the gauge; by a ticket, so that no lock is needed."""
+
+_tickets = itertools.count()
+
+os.register_at_fork(after_in_child=_in_flight.clear)  # the parent's trips are none of the child's
+
+
+def trip_began() -> int:
+    """Count a trip as in flight and return the ticket that `trip_ended` takes."""
+    ticket = next(_tickets)
+    _in_flight[ticket] = time.monotonic_ns()
+    return ticket
+
+
+def trip_ended(ticket: int) -> None:
+    """Count the trip with this ticket as over."""
+    _in_flight.pop(ticket, None)
+
+
+def oldest_active() -> float:
+    """Return the age in seconds of the oldest trip in flight, 0 with none."""
+    started = min(_in_flight.copy().values(), default=None)
+    return 0.0 if started is None else (time.monotonic_ns() - started) / 1e9
+
+
+class Spans:
+    """Makes the spans, and where `meter_provider` is used the measurements, of all trips of the process.
+
+    Args:
+        tracer_provider: the provider, or None for the global one.
+        meter_provider: the provider, or None for the global one.
+        private: whether the provider is ours alone: its spans never become the program's current span, and
+            no measurement is made, since the program's own provider makes it.
+    """
+
+    def __init__(
+        self,
+        tracer_provider: trace.TracerProvider | None = None,
+        meter_provider: metrics.MeterProvider | None = None,
+        *,
+        private: bool = False,
+    ) -> None:
+        self.private = private
+        self.tracer_provider = tracer_provider
+        self.meter_provider = meter_provider
+        self._tracers: dict[str, trace.Tracer] = {}
+        self._silent = False
+        if not private:
+            meter = metrics.get_meter("otel_kernel", __version__, meter_provider)
+            self._histogram = meter.create_histogram(
+                semconv.DURATION_METRIC,
+                unit=semconv.METRICS[semconv.DURATION_METRIC].unit,
+                description=semconv.METRICS[semconv.DURATION_METRIC].brief,
+                explicit_bucket_boundaries_advisory=semconv.DURATION_BUCKETS,
+            )
+            meter.create_observable_gauge(
+                semconv.OLDEST_ACTIVE_METRIC,
+                callbacks=[self._observe_oldest],
+                unit=semconv.METRICS[semconv.OLDEST_ACTIVE_METRIC].unit,
+                description=semconv.METRICS[semconv.OLDEST_ACTIVE_METRIC].brief,
+            )
+
+    def silence(self) -> None:
+        """Make the gauges observe nothing from here on; a callback cannot be taken back from an SDK."""
+        self._silent = True
+
+    def resume(self) -> None:
+        """Undo `silence`."""
+        self._silent = False
+
+    def _observe_oldest(self, _options: CallbackOptions) -> Iterable[Observation]:
+        return () if self._silent else (Observation(oldest_active()),)
+
+    def start(self, trip: Trip, parent: Span | None) -> Span:
+        """Start the span of an unfinished trip.
+
+        Args:
+            trip: the trip.
+            parent: the span of the enclosing trip, which a private provider has in no context.
+        """
+        tracer = self._tracers.get(trip.runtime)
+        if tracer is None:
+            scope = semconv.SCOPE_PREFIX + trip.runtime
+            tracer = trace.get_tracer(scope, __version__, self.tracer_provider)
+            self._tracers[trip.runtime] = tracer
+        context = trace.set_span_in_context(parent) if self.private and parent is not None else None
+        return tracer.start_span(
+            f"compile {trip.kernel}",
+            context=context,
+            kind=SpanKind.INTERNAL,
+            attributes=mapping.start_attributes(trip),
+            start_time=trip.started_ns,
+            record_exception=False,
+            set_status_on_exception=False,
+        )
+
+    def end(
+        self,
+        span: Span,
+        trip: Trip,
+        *,
+        inline_limit: int,
+        texts: TextFiles | None,
+        error: BaseException | None,
+    ) -> None:
+        """Write the finished trip on its span, measure it and end the span.
+
+        Args:
+            span: what `start` returned.
+            trip: the trip as it ended.
+            inline_limit: bytes up to which a text is an attribute.
+            texts: where longer texts go.
+            error: the exception to add as an event, at level full.
+        """
+        duration = trip.duration_ns or 0
+        try:
+            if span.is_recording():
+                span.set_attributes(mapping.to_attributes(trip, inline_limit=inline_limit, texts=texts))
+                if trip.error_type is not None:
+                    span.set_status(Status(StatusCode.ERROR, trip.message))
+                    if error is not None:
+                        span.record_exception(error)
+            if not self.private and trip.abandoned is None:
+                self._measure(span, trip, duration)
+        finally:
+            span.end(end_time=trip.started_ns + duration)
+
+    def _measure(self, span: Span, trip: Trip, duration: int) -> None:
+        attributes: dict[str, str | bool] = {semconv.RUNTIME: trip.runtime, semconv.LAYER: trip.layer}
+        if trip.outcome is not None:
+            attributes[semconv.OUTCOME] = trip.outcome.value
+        if trip.error_type is not None:
+            attributes[semconv.ERROR_TYPE] = trip.error_type
+        for name in (semconv.PHASE, semconv.STORE_STORED):
+            value = trip.attributes.get(name)
+            if isinstance(value, (str, bool)):
+                attributes[name] = value
+        # Inside the span's context, so that an exemplar leads from a slow bucket to the trace.
+        self._histogram.record(duration / 1e9, attributes, context=trace.set_span_in_context(span))
+
+
+def ids(span: Span) -> tuple[str | None, str | None]:
+    """Return the trace id and the span id in hex, or None twice where no SDK made the span."""
+    context = span.get_span_context()
+    if context == INVALID_SPAN_CONTEXT or not context.is_valid:
+        return None, None
+    return f"{context.trace_id:032x}", f"{context.span_id:016x}"

@@ -1,0 +1,381 @@
+"""The trip while it runs: opened before the wrapped call, filled by readers, closed after it."""
+
+from __future__ import annotations
+
+import contextvars
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from opentelemetry import context as otel_context
+from opentelemetry import trace
+from opentelemetry.instrumentation.utils import is_instrumentation_enabled
+from opentelemetry.trace import Span
+
+from otel_kernel import faults, phases, pipeline, semconv, session
+from otel_kernel.pipeline import Pipeline
+from otel_kernel.records import (
+    Abandoned,
+    AttributeValue,
+    CompilationOutcome,
+    KernelCacheKey,
+    RecordLevel,
+    Session,
+    Text,
+    TextDigest,
+    Trip,
+    digest128,
+    escape,
+    hex128,
+)
+from otel_kernel.spans import Spans, ids, trip_began, trip_ended
+
+MESSAGE_LIMIT = 256
+"""Characters of an error's message that travel, at level full."""
+
+DIGEST_LIMIT = 1024 * 1024
+"""Characters up to which a text is digested at level basic."""
+
+COMPONENT_LIMIT = 128
+"""Characters up to which a key component travels as it is; a longer one travels as a digest."""
+
+_current: contextvars.ContextVar[OpenTrip | None] = contextvars.ContextVar("otel_kernel_trip", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """What a reader knows before the call: yielding one says "this call is a trip"."""
+
+    kernel: str
+    layer: str
+    attributes: Mapping[str, AttributeValue] = field(default_factory=dict)
+
+
+class OpenTrip:
+    """A trip in flight. Readers fill it; at the end it becomes a `Trip` for spans and sinks.
+
+    After the call `result` or `error` is what it gave. A reader sets `outcome` first, so that a fault in
+    what follows costs fields and not the record.
+    """
+
+    __slots__ = (
+        "_attributes",
+        "_code_digest",
+        "_components",
+        "_detail",
+        "_ended",
+        "_started",
+        "_ticket",
+        "_tokens",
+        "abandoned",
+        "error",
+        "ir",
+        "kernel",
+        "key",
+        "layer",
+        "level",
+        "notes",
+        "outcome",
+        "parent",
+        "pipeline",
+        "result",
+        "runtime",
+        "seq",
+        "session",
+        "source",
+        "spans",
+        "stages",
+        "started_ns",
+    )
+
+    def __init__(self, runtime: str, begin: Begin, state: Pipeline) -> None:
+        parent = _current.get()
+        self.session: Session = session.current()
+        # A forked child inherits the context of its parent's thread, with a trip that is not its own.
+        self.parent = parent if parent is not None and parent.session is self.session else None
+        self.seq = session.next_seq()
+        self.runtime = runtime
+        self.kernel = escape(begin.kernel)
+        self.layer = begin.layer
+        self.pipeline = state
+        self.level = state.level
+        self.outcome: CompilationOutcome | None = None
+        self.abandoned: Abandoned | None = None
+        self.key: KernelCacheKey | None = None
+        self.ir: Text = None
+        self.source: Text = None
+        self.result: object = None
+        self.error: BaseException | None = None
+        self.notes: dict[str, object] = {}
+        """For probes to leave word for the reader of the trip."""
+        self.stages: dict[str, int] = {}
+        self.spans: list[Span] = []
+        self.started_ns = time.time_ns()
+        self._attributes: dict[str, AttributeValue] = {}
+        self._components: dict[str, str] = {}
+        self._code_digest: str | None = None
+        self._detail: str | None = None
+        self._started = 0
+        self._ended = 0
+        self._ticket = 0
+        self._tokens: tuple[object, contextvars.Token[OpenTrip | None]] | None = None
+        for name, value in begin.attributes.items():
+            self.set(name, value)
+
+    def set(self, name: str, value: AttributeValue | None) -> None:
+        """Set an attribute under its name in `semconv`; None sets nothing.
+
+        Raises:
+            ValueError: the name is not defined there, or the value has another type or no place in 64 bits.
+        """
+        if value is None:
+            return
+        definition = semconv.definition(name)
+        if definition is None or definition.family:
+            raise ValueError(f"{name} is not defined in semconv as an attribute")
+        if type(value) is not definition.type:
+            raise ValueError(f"{name} must be {definition.type.__name__}, got {value!r}")
+        self._attributes[name] = escape(value) if isinstance(value, str) else value
+
+    def set_key(
+        self, *, build: str, rest: str, components: Mapping[str, str], entry: str | None = None
+    ) -> None:
+        """Set the key from the runtime's own key texts.
+
+        Args:
+            build: names compiler and build, readable; it becomes `build` too.
+            rest: the rest of the runtime's key.
+            components: the parts of the key by name; long ones travel as digests.
+            entry: the runtime's own key text.
+        """
+        self.key = KernelCacheKey.of_texts(build=build, rest=rest)
+        self._components = {_family_name(name): escape(value) for name, value in components.items()}
+        self.set(semconv.STORE_ENTRY, entry)
+
+    def set_ir(self, read: str | Callable[[], str]) -> None:
+        """Set the kernel's ir; a callable is called at level full only. Never on a loaded trip."""
+        if self.outcome is not CompilationOutcome.LOADED:
+            self.ir = self._text(read)
+
+    def set_source(self, read: str | Callable[[], str]) -> None:
+        """Set what the backend compiled; a callable is called at level full only."""
+        self.source = self._text(read)
+
+    def _text(self, read: str | Callable[[], str]) -> Text:
+        if self.level is RecordLevel.FULL:
+            return escape(read if isinstance(read, str) else read())
+        return TextDigest.of(escape(read)) if isinstance(read, str) and len(read) <= DIGEST_LIMIT else None
+
+    def set_code_digest(self, digest: str) -> None:
+        """Set the digest of the kernel's code from which `identity` is made."""
+        self._code_digest = digest
+
+    def add_stage(self, name: str, duration_ns: int) -> None:
+        """Add the time of a stage; a second time of one name adds up."""
+        name = _family_name(name)
+        self.stages[name] = self.stages.get(name, 0) + max(0, duration_ns)
+
+    def abandon(self, why: Abandoned) -> None:
+        """Say that the exception that left the call is the runtime's control flow."""
+        self.abandoned = why
+
+    def say_of_error(self, detail: str) -> None:
+        """Say of a failure what holds no kernel text: a place `file:line`, a compiler's error code."""
+        self._detail = escape(detail)
+
+    def begin(self) -> None:
+        """Tell spans and sinks, become the current trip and start the clock."""
+        state = self.pipeline
+        trip = self._unfinished()
+        for index, spans in enumerate(state.spans):
+            self.spans.append(self._start_span(spans, trip, index))
+        token = otel_context.attach(trace.set_span_in_context(self.spans[0]))
+        self._tokens = (token, _current.set(self))
+        self._ticket = trip_began()
+        if state.sinks:
+            trace_id, span_id = ids(self.spans[0])
+            trip = self._unfinished(trace_id, span_id)
+            for sink in state.sinks:
+                if sink.wants_start:
+                    try:
+                        sink.started(trip)
+                    except Exception:
+                        faults.caught(f"{type(sink).__name__}.started")
+        self._started = time.perf_counter_ns()
+
+    def _start_span(self, spans: Spans, trip: Trip, index: int) -> Span:
+        try:
+            return spans.start(trip, self.parent.spans[index] if self.parent else None)
+        except Exception:
+            faults.caught("starting a span")
+            return trace.INVALID_SPAN
+
+    def stop(self, result: object, error: BaseException | None) -> None:
+        """Stop the clock and stop being the current trip: what readers do now belongs to no trip."""
+        self._ended = time.perf_counter_ns()
+        self.result, self.error = result, error
+        if self._tokens is not None:
+            context_token, trip_token = self._tokens
+            self._tokens = None
+            _current.reset(trip_token)
+            otel_context.detach(context_token)  # type: ignore[arg-type] # the token is what attach returned
+        trip_ended(self._ticket)
+
+    def finish(self) -> None:
+        """Hand the trip, as the readers have left it, to spans and sinks."""
+        state = self.pipeline
+        error = self.error
+        if error is not None and self.outcome is None and self.abandoned is None and self.parent is not None:
+            # Only what leaves the outermost trip is an error: whoever called this one may handle it.
+            self.abandoned = Abandoned.NESTED
+        if self.outcome is None and error is None and self.abandoned is None:
+            self.abandoned = Abandoned.UNREAD
+        failed = self.abandoned is None and self.outcome is None
+        try:
+            trip = self._finished(error if failed else None)
+            event = error if failed and self.level is RecordLevel.FULL else None
+            for spans, span in zip(state.spans, self.spans, strict=True):
+                try:
+                    spans.end(
+                        span, trip, inline_limit=state.options.inline_limit, texts=state.texts, error=event
+                    )
+                except Exception:
+                    faults.caught("ending a span")
+            for sink in state.sinks:
+                try:
+                    sink.finished(trip)
+                except Exception:
+                    faults.caught(f"{type(sink).__name__}.finished")
+        finally:
+            # Nothing of the program's stays alive through us.
+            self.result = self.error = self.parent = None
+            self.notes.clear()
+
+    def _unfinished(self, trace_id: str | None = None, span_id: str | None = None) -> Trip:
+        return Trip(
+            session=self.session,
+            seq=self.seq,
+            parent_seq=self.parent.seq if self.parent else None,
+            runtime=self.runtime,
+            layer=self.layer,
+            kernel=self.kernel,
+            started_ns=self.started_ns,
+            duration_ns=None,
+            trace_id=trace_id,
+            span_id=span_id,
+            attributes=self._attributes,
+        )
+
+    def _finished(self, error: BaseException | None) -> Trip:
+        self._complete()
+        trace_id, span_id = ids(self.spans[0])
+        return Trip(
+            session=self.session,
+            seq=self.seq,
+            parent_seq=self.parent.seq if self.parent else None,
+            runtime=self.runtime,
+            layer=self.layer,
+            kernel=self.kernel,
+            started_ns=self.started_ns,
+            duration_ns=max(0, self._ended - self._started),
+            outcome=self.outcome,
+            key=self.key,
+            ir=self.ir,
+            source=self.source,
+            abandoned=self.abandoned,
+            error_type=error_type(error) if error is not None else None,
+            message=self._message(error) if error is not None else None,
+            trace_id=trace_id,
+            span_id=span_id,
+            attributes=self._attributes,
+        )
+
+    def _complete(self) -> None:
+        """Add what the core knows by itself."""
+        attributes = self._attributes
+        attributes[semconv.PROCESS_PID] = _pid()
+        attributes[semconv.THREAD_ID] = threading.get_native_id()
+        phase = phases.current(self.pipeline.options.serving_after)
+        if phase is not None:
+            attributes[semconv.PHASE] = phase
+        rank = session.rank()
+        if rank is not None:
+            attributes[semconv.RANK] = rank[0]
+            if rank[1] is not None:
+                attributes[semconv.WORLD_SIZE] = rank[1]
+        if self.outcome is not None:
+            attributes.setdefault(semconv.OUTCOME_FROM, "runtime")
+            attributes.setdefault(semconv.DEVICE_LOADED, False)
+        if self._code_digest is not None:
+            specialization = attributes.get(semconv.SPECIALIZATION, "")
+            target = attributes.get(semconv.TARGET, "")
+            text = "\0".join((self.kernel, self._code_digest, str(specialization), str(target)))
+            attributes[semconv.IDENTITY] = hex128(digest128(text))
+        if self._components:
+            self._fold_components(attributes)
+        if self.stages:
+            self._fold_stages(attributes)
+
+    def _fold_components(self, attributes: dict[str, AttributeValue]) -> None:
+        shown = [
+            (name, value if len(value) <= COMPONENT_LIMIT else f"blake2b:{hex128(digest128(value))}")
+            for name, value in self._components.items()
+        ]
+        for name, value in shown[: semconv.MAX_FAMILY]:
+            attributes[semconv.KEY_COMPONENT + name] = value
+        if len(shown) > semconv.MAX_FAMILY:
+            attributes[semconv.KEY_COMPONENT_OTHER] = json.dumps(dict(shown[semconv.MAX_FAMILY :]))
+
+    def _fold_stages(self, attributes: dict[str, AttributeValue]) -> None:
+        longest = sorted(self.stages.items(), key=lambda stage: stage[1], reverse=True)
+        for name, duration in longest[: semconv.MAX_FAMILY]:
+            attributes[semconv.STAGE + name] = duration
+        if len(longest) > semconv.MAX_FAMILY:
+            attributes[semconv.STAGE_OTHER] = sum(duration for _, duration in longest[semconv.MAX_FAMILY :])
+
+    def _message(self, error: BaseException) -> str:
+        message = error_type(error)
+        if self._detail:
+            message = f"{message} at {self._detail}"
+        if self.level is RecordLevel.FULL:
+            try:
+                text = str(error)
+            except Exception:
+                text = ""
+            if text:
+                message = f"{message}: {escape(text[:MESSAGE_LIMIT])}"
+        return message
+
+
+_FAMILY_NAME = re.compile(r"[^a-z0-9_]+")
+
+
+def _family_name(name: str) -> str:
+    return _FAMILY_NAME.sub("_", name.lower()).strip("_") or "_"
+
+
+def _pid() -> int:
+    import os
+
+    return os.getpid()
+
+
+def error_type(error: BaseException) -> str:
+    """Return the class of an exception as `error.type` wants it: `module.qualname`, builtins bare."""
+    kind = type(error)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def current() -> OpenTrip | None:
+    """Return the trip inside which this code runs, or None."""
+    trip = _current.get()
+    return trip if trip is not None and trip.session is session.current() else None
+
+
+def wanted() -> Pipeline | None:
+    """Return the pipeline if trips are wanted here and now, or None at level off or under suppression."""
+    state = pipeline.current()
+    return state if state.level is not RecordLevel.OFF and is_instrumentation_enabled() else None
