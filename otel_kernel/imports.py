@@ -85,7 +85,7 @@ def _hook(loader: Any, name: str) -> None:
         return  # a module without Python's own loading protocol, or built into the interpreter
 
     def exec_module(module: ModuleType) -> None:
-        vars(loader).pop("exec_module", None)
+        loader.__dict__.pop("exec_module", None)
         original(module)
         for callback in _waiting.pop(name, ()):
             _call(callback, module)

@@ -25,9 +25,14 @@ class KernelInstrumentor(BaseInstrumentor):  # type: ignore[misc] # untyped upst
 
     runtime: ClassVar[str]
     """Name of the runtime in attributes."""
+    module: ClassVar[str]
+    """Top module of the runtime: once it is imported, the points are looked at."""
     requires: ClassVar[str]
     """The distribution and the versions that are supported, as a requirement."""
-    points: ClassVar[tuple[Point, ...]]
+
+    def points(self) -> tuple[Point, ...]:
+        """Return the table of points; called when the runtime is imported, so readers may import it too."""
+        raise NotImplementedError
 
     _patches: dict[Point, Patch]
     _missing: set[Point]
@@ -55,32 +60,44 @@ class KernelInstrumentor(BaseInstrumentor):  # type: ignore[misc] # untyped upst
         _configure(kwargs)
         self._patches, self._missing, self._refused = {}, set(), False
         self._hooks: list[imports.Callback] = []
-        for module in dict.fromkeys(point.module for point in self.points):
-            hook = partial(self._imported, module)
-            self._hooks.append(hook)
-            imports.when_imported(module, hook)
+        self._await(self.module, self._runtime_imported)
 
     def _uninstrument(self, **_kwargs: Any) -> None:
         for hook in self._hooks:
             imports.cancel(hook)
         self._hooks.clear()
-        for patch in self._patches.values():
-            patch.restore()
-        self._patches.clear()
+        self._restore()
 
-    def _imported(self, name: str, _module: ModuleType) -> None:
-        if self._refused or not self._is_supported():
+    def _await(self, module: str, hook: imports.Callback) -> None:
+        self._hooks.append(hook)
+        imports.when_imported(module, hook)
+
+    def _runtime_imported(self, _module: ModuleType) -> None:
+        if not self._is_supported():
             return
-        for point in self.points:
-            if point.module != name or self._refused:
-                continue
+        try:
+            points = self.points()
+        except (ImportError, AttributeError) as error:
+            self._refuse(str(error))  # a reader imports what this version has not
+            return
+        for module in dict.fromkeys(point.module for point in points):
+            self._await(module, partial(self._patch, [point for point in points if point.module == module]))
+
+    def _patch(self, points: Iterable[Point], _module: ModuleType) -> None:
+        for point in points:
+            if self._refused:
+                return
             try:
                 self._patches[point] = install(self.runtime, point)
             except MissingPointError as error:
                 self._missing.add(point)
                 if not point.optional:
                     self._refuse(str(error))
-                    return
+
+    def _restore(self) -> None:
+        for patch in self._patches.values():
+            patch.restore()
+        self._patches.clear()
 
     def _is_supported(self) -> bool:
         requirement = Requirement(self.requires)
@@ -97,9 +114,7 @@ class KernelInstrumentor(BaseInstrumentor):  # type: ignore[misc] # untyped upst
     def _refuse(self, why: str) -> None:
         """Leave the runtime as it was, whole: half of its points would tell half a truth."""
         self._refused = True
-        for patch in self._patches.values():
-            patch.restore()
-        self._patches.clear()
+        self._restore()
         faults.logger.warning("%s%s is not instrumented: %s", self.runtime, _version_of(self.requires), why)
 
     def state_of_points(self) -> dict[str, int]:
@@ -107,7 +122,7 @@ class KernelInstrumentor(BaseInstrumentor):  # type: ignore[misc] # untyped upst
         if not self.is_instrumented_by_opentelemetry:
             return {}
         if self._refused:
-            return {"refused": len(self.points)}
+            return {"refused": 1}
         return {"patched": len(self._patches), "missing": len(self._missing)}
 
 

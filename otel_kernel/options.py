@@ -47,7 +47,7 @@ class Options:
         for name in ("text_files", "recording"):
             value = getattr(self, name)
             if value is not None:
-                if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
+                if not isinstance(value, (str, Path)) or not str(value):
                     raise OptionError(f"{name} must be a path, got {value!r}")
                 object.__setattr__(self, name, Path(value))
         if self.otlp is not None and (not isinstance(self.otlp, str) or not self.otlp):

@@ -64,7 +64,8 @@ class Patch:
     def restore(self) -> None:
         """Put the original back if our wrapper is on top; else another tool's stays and ours lets pass."""
         self.enabled = False
-        if vars(self.holder).get(self.attribute) is self.installed:
+        present: dict[str, Any] = vars(self.holder)
+        if present.get(self.attribute) is self.installed:
             setattr(self.holder, self.attribute, self.original)
             _patches.pop((id(self.holder), self.attribute), None)
 
@@ -84,7 +85,7 @@ def install(runtime: str, point: Point) -> Patch:
     if present is not None:
         present.enabled = True
         return present
-    original = vars(holder)[attribute]
+    original: Any = vars(holder)[attribute]
     marked = getattr(original, _MARK, None)
     if isinstance(marked, Patch) and marked.installed is original:
         raise MissingPointError(f"{point} is wrapped by otel-kernel under another name already")
@@ -135,7 +136,7 @@ def _find(point: Point) -> tuple[Any, str]:
 
 def _positions(point: Point, original: Any) -> dict[str, int]:
     """Return where each parameter of a call stands, the instance not counted."""
-    function = original.__func__ if isinstance(original, (staticmethod, classmethod)) else original
+    function: Any = getattr(original, "__func__", original)  # of a staticmethod or a classmethod
     try:
         names = list(inspect.signature(function).parameters)
     except (TypeError, ValueError):

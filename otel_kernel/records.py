@@ -300,7 +300,8 @@ class TripJson(TypedDict):
     attributes: dict[str, AttributeValue]
 
 
-_NO_ATTRIBUTES: Mapping[str, AttributeValue] = MappingProxyType({})
+def _no_attributes() -> Mapping[str, AttributeValue]:
+    return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -336,7 +337,7 @@ class Trip:
     """32 hex digits, where a span was made."""
     span_id: str | None = None
     """16 hex digits, where a span was made."""
-    attributes: Mapping[str, AttributeValue] = field(default=_NO_ATTRIBUTES)
+    attributes: Mapping[str, AttributeValue] = field(default_factory=_no_attributes)
     """All other attributes, under their names in `semconv`."""
 
     def __post_init__(self) -> None:
@@ -515,19 +516,11 @@ def _digest_to_json(text: Text) -> dict[str, str | int] | None:
 
 def _text_from_json(name: str, text: Any, digest: Any) -> Text:
     if digest is not None:
-        ok = isinstance(digest, dict) and set(cast("dict[str, Any]", digest)) == {"sha256", "size"}
-        require(ok, "Trip", f"{name}_digest", "an object of sha256 and size", digest)
+        data = _object_from_json(f"{name}_digest", digest, "sha256", "size")
         require(text is None, "Trip", name, f"null beside {name}_digest", text)
-        return TextDigest(digest["sha256"], digest["size"])
+        return TextDigest(data["sha256"], data["size"])
     if isinstance(text, dict):
-        data = cast("dict[str, Any]", text)
-        require(
-            set(data) == {"truncated", "sha256", "size"},
-            "Trip",
-            name,
-            "an object of truncated, sha256 and size",
-            data,
-        )
+        data = _object_from_json(name, cast("object", text), "truncated", "sha256", "size")
         return TruncatedText(data["truncated"], data["sha256"], data["size"])
     return cast("str | None", text)
 
@@ -535,9 +528,14 @@ def _text_from_json(name: str, text: Any, digest: Any) -> Text:
 def _key_from_json(value: Any) -> KernelCacheKey | None:
     if value is None:
         return None
-    ok = isinstance(value, dict) and set(cast("dict[str, Any]", value)) == {"id", "build_id"}
-    require(ok, "Trip", "key", "an object of id and build_id, or null", value)
-    return KernelCacheKey.from_hex(id=value["id"], build_id=value["build_id"])
+    data = _object_from_json("key", value, "id", "build_id")
+    return KernelCacheKey.from_hex(id=data["id"], build_id=data["build_id"])
+
+
+def _object_from_json(name: str, value: object, *fields: str) -> dict[str, Any]:
+    ok = isinstance(value, dict) and cast("dict[str, Any]", value).keys() == set(fields)
+    require(ok, "Trip", name, f"an object of {', '.join(fields)}, or null", cast("object", value))
+    return cast("dict[str, Any]", value)
 
 
 def _enum_from_json(kind: Any, name: str, value: Any) -> Any:

@@ -51,7 +51,7 @@ class Begin:
 
     kernel: str
     layer: str
-    attributes: Mapping[str, AttributeValue] = field(default_factory=dict)
+    attributes: Mapping[str, AttributeValue] = field(default_factory=dict[str, AttributeValue])
 
 
 class OpenTrip:

@@ -1,0 +1,43 @@
+"""Numba on the CPU: `@njit`, `@vectorize`, `@guvectorize`, `@cfunc`, lifted loops and with-blocks.
+
+A trip is one signature of one function on its way through Numba's compiler or out of its file store.
+A call that finds its machine code in memory is no trip, also where Numba enters `compile` to type a call.
+
+What the fields hold:
+
+- kernel: `module.qualname` of the Python function. Functions of Numba itself, such as the implementations
+  of NumPy's, are marked `internal`.
+- layer: `numba` for functions, `numba.gufunc` for the wrapper that `@guvectorize` builds and stores beside
+  its kernel.
+- key: build text = Numba, llvmlite and LLVM versions, target triple, CPU name and features; rest = Numba's
+  base name of the store's files, its source stamp, the signature, and its hashes of bytecode and closure.
+  Numba's key holds none of the options (`fastmath`, `NUMBA_OPT`, ...): the component `options` does, so a
+  loaded artifact that was compiled with others can be told. No key without `cache=True`.
+- identity: its code digest is over bytecode, names and constants of the function and the functions in it.
+- ir: Numba IR before any pass. source: optimised LLVM IR; not to be had of a loaded function.
+- outcome: compiled or loaded; Numba never rekeys. Linking into the process is part of the call.
+- stages: Numba's passes, nested trips included.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from otel_kernel.instrumentor import KernelInstrumentor
+from otel_kernel.patching import Point
+
+__all__ = ["NumbaInstrumentor"]
+
+
+class NumbaInstrumentor(KernelInstrumentor):
+    """Instruments Numba's CPU compiler."""
+
+    runtime: ClassVar[str] = "numba"
+    module: ClassVar[str] = "numba"
+    requires: ClassVar[str] = "numba >= 0.61, < 1"
+
+    def points(self) -> tuple[Point, ...]:
+        """Return the points in Numba's compiler and store."""
+        from otel_kernel.instrumentors.numba.points import POINTS
+
+        return POINTS
