@@ -64,8 +64,7 @@ class Patch:
     def restore(self) -> None:
         """Put the original back if our wrapper is on top; else another tool's stays and ours lets pass."""
         self.enabled = False
-        present: dict[str, Any] = vars(self.holder)
-        if present.get(self.attribute) is self.installed:
+        if _present(self.holder, self.attribute) is self.installed:
             setattr(self.holder, self.attribute, self.original)
             _patches.pop((id(self.holder), self.attribute), None)
 
@@ -85,7 +84,7 @@ def install(runtime: str, point: Point) -> Patch:
     if present is not None:
         present.enabled = True
         return present
-    original: Any = vars(holder)[attribute]
+    original = _present(holder, attribute)
     marked = getattr(original, _MARK, None)
     if isinstance(marked, Patch) and marked.installed is original:
         raise MissingPointError(f"{point} is wrapped by otel-kernel under another name already")
@@ -102,6 +101,12 @@ def install(runtime: str, point: Point) -> Patch:
     setattr(holder, attribute, patch.installed)
     _patches[id(holder), attribute] = patch
     return patch
+
+
+def _present(holder: Any, attribute: str) -> Any:
+    """Return what stands in the holder itself, descriptors unbound."""
+    namespace: dict[str, Any] = holder.__dict__
+    return namespace.get(attribute)
 
 
 def _plain(original: Callable[..., Any], wrapper: WrapperFunction) -> Callable[..., Any]:

@@ -520,7 +520,7 @@ def _text_from_json(name: str, text: Any, digest: Any) -> Text:
         require(text is None, "Trip", name, f"null beside {name}_digest", text)
         return TextDigest(data["sha256"], data["size"])
     if isinstance(text, dict):
-        data = _object_from_json(name, cast("object", text), "truncated", "sha256", "size")
+        data = _object_from_json(name, cast("dict[str, Any]", text), "truncated", "sha256", "size")
         return TruncatedText(data["truncated"], data["sha256"], data["size"])
     return cast("str | None", text)
 
@@ -533,9 +533,11 @@ def _key_from_json(value: Any) -> KernelCacheKey | None:
 
 
 def _object_from_json(name: str, value: object, *fields: str) -> dict[str, Any]:
-    ok = isinstance(value, dict) and cast("dict[str, Any]", value).keys() == set(fields)
-    require(ok, "Trip", name, f"an object of {', '.join(fields)}, or null", cast("object", value))
-    return cast("dict[str, Any]", value)
+    data = cast("dict[str, Any]", value) if isinstance(value, dict) else None
+    must = f"an object of {', '.join(fields)}, or null"
+    if data is None or data.keys() != set(fields):
+        raise ValueError(f"Trip.{name} must be {must}, got {value!r}")
+    return data
 
 
 def _enum_from_json(kind: Any, name: str, value: Any) -> Any:
