@@ -1,0 +1,44 @@
+# Everything a fresh machine needs is installed here, into .venv; nothing outside it is changed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DEMO_STORE := build/demo
+# Which coherent set of OpenTelemetry packages the tests run on.
+OTEL_SET ?= tests/constraints/otel-1.45.1.txt
+
+.PHONY: demo test lint check-generated clean
+
+## demo: run a real Numba program twice, cold and then warm, and print both summaries
+demo: $(VENV)/demo
+	@rm -rf $(DEMO_STORE) && mkdir -p $(DEMO_STORE)
+	@echo; echo "== cold: nothing is in the store =="
+	@NUMBA_CACHE_DIR=$(DEMO_STORE)/store $(BIN)/otel-kernel run --recording $(DEMO_STORE)/recording.db -- $(BIN)/python examples/numba_pricing.py
+	@echo; echo "== warm: the same program again =="
+	@NUMBA_CACHE_DIR=$(DEMO_STORE)/store $(BIN)/otel-kernel run --recording $(DEMO_STORE)/recording.db -- $(BIN)/python examples/numba_pricing.py
+
+## test: lint, type checks, generated tables and the whole test suite
+test: lint
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/test
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/pyright
+	$(BIN)/python docs/generate.py --check
+
+$(VENV)/uv:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.7"
+	@touch $@
+
+$(VENV)/demo: $(VENV)/uv pyproject.toml boot/otel_kernel.pth
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --editable ".[numba]"
+	@touch $@
+
+$(VENV)/test: $(VENV)/uv pyproject.toml $(OTEL_SET) boot/otel_kernel.pth
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --editable ".[numba]" --group lint --constraint $(OTEL_SET)
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist
