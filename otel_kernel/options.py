@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -50,11 +51,22 @@ class Options:
                 if not isinstance(value, (str, Path)) or not str(value):
                     raise OptionError(f"{name} must be a path, got {value!r}")
                 object.__setattr__(self, name, Path(value))
-        if self.otlp is not None and (not isinstance(self.otlp, str) or not self.otlp):
-            raise OptionError(f"otlp must be a URL, got {self.otlp!r}")
+        if self.otlp is not None:
+            _check_url(self.otlp)
         after = self.serving_after
-        if after is not None and (type(after) not in (int, float) or after < 0):
+        if after is not None and (type(after) not in (int, float) or not 0 <= after < math.inf):
             raise OptionError(f"serving_after must be seconds from 0, got {after!r}")
+
+
+def _check_url(url: object) -> None:
+    from otel_kernel.otlp import check_endpoint
+
+    if not isinstance(url, str):
+        raise OptionError(f"otlp must be a URL, got {url!r}")
+    try:
+        check_endpoint(url)
+    except ValueError as error:
+        raise OptionError(str(error)) from None
 
 
 NAMES = tuple(sorted(field.name for field in fields(Options)))

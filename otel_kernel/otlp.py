@@ -19,8 +19,8 @@ def check_endpoint(url: str) -> tuple[str, str]:
     Raises:
         ValueError: the URL has no such scheme or no host.
     """
-    parts = urlsplit(url)
     try:
+        parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
         raise ValueError(f"OTLP endpoint {url!r}: {error}") from None
