@@ -1,0 +1,90 @@
+"""What a runtime brings to be run by the conformance suite.
+
+A runtime has two files here, both named after it:
+
+- `adapters/<runtime>.py` holds `ADAPTER`, an `Adapter`: names, places and what to expect.
+- `kernels/<runtime>.py` is a program that each case copies into a fresh folder as `kernels.py` and imports
+  in a process of its own, without pytest. It imports the runtime (and whatever stands in for a device), and
+  it defines the functions below; each returns a number or a str, which must be the same with and without
+  us. Importing it compiles nothing.
+
+    main()          Compile the kernel `main_kernel`, stored, on the first call and launch it on every call.
+                    Its body holds the identifier `MARKER`, so that a leaked text is found.
+    second()        The same with another kernel, stored, that shares nothing with the first.
+    unstored()      The same with a kernel that the runtime does not store.
+    failing()       Compile a kernel that cannot be compiled, because its body reads `MARKER`, which is
+                    defined nowhere. Raises what the runtime raises, the same at every call.
+    unloadable()    Find an artifact that cannot be loaded: a broken entry that this function has put into
+                    the store, or a device that refuses. Raises what the runtime raises.
+    control_flow()  End well, after exceptions inside the runtime that are part of how it works.
+    another(n)      Compile and launch one more kernel, a new one for every `n`, not stored, quickly.
+    quick(n)        Go through a point of shape `trip` once as cheaply as the runtime can, be it by failing;
+                    return an object (kernel, function, ...) that must die once the caller drops it.
+    on_launch()     Return the objects that a launch of `main` goes through: the kernel, a launcher, ...
+                    Their attributes, and those of their classes, are compared with and without us.
+
+A case that a runtime cannot have is named with its reason in `support.json`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+MARKER = "otk_secret_marker"
+"""An identifier that stands in the bodies of kernels and nowhere else."""
+
+After = str
+"""What a trip comes to: an outcome (`compiled`, `loaded`, `rekeyed`), or `raises <error.type>`."""
+
+Damage = Literal["corrupted", "emptied", "deleted"]
+
+
+def _no_variables(_store: Path) -> dict[str, str]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adapter:
+    """How one runtime is run by the suite."""
+
+    runtime: str
+    """Name in attributes, and of both files."""
+    module: str
+    """Top module of the runtime: its cases are skipped where it cannot be imported."""
+    instrumentor: str
+    """`module:Class` of the instrumentor."""
+    main_kernel: str
+    """`compute.kernel.name` of the kernel of `main()`, whose module is `kernels`."""
+    second_kernel: str
+    """The same of `second()`."""
+    entries: Callable[[Path], list[Path]]
+    """Returns the files under a store that hold the artifact of `main()`, the only one there."""
+    variables: Callable[[Path], dict[str, str]] = _no_variables
+    """Returns the environment variables that make the runtime keep its store at a path."""
+
+    compiled: Mapping[str, type | object]
+    """Every attribute of the compiled trip of `main()` at level full, beside those that every trip has: the
+    type of its value, or the value itself. A name that ends in `.*` stands for one or more of a family."""
+    loaded: Mapping[str, type | object]
+    """The same when it is loaded."""
+    damaged: Mapping[Damage, After]
+    """What `main()` comes to in a new process whose store has been damaged."""
+    rejected: Mapping[Damage, bool] = field(default_factory=dict[Damage, bool])
+    """Whether the trip then says `store.rejected`; false where not named."""
+    read_only: After
+    """What `second()` comes to when its store has become read-only after the import of `kernels`."""
+    blocked: After
+    """What `second()` comes to when a plain file stands where the store should be."""
+    key_of_unstored: Literal["present", "disabled", "bypassed", "unsupported"]
+    """Whether the trip of `unstored()` has a key, or why not."""
+    failure: str
+    """`error.type` of `failing()`."""
+    load_failure: str
+    """`error.type` of `unloadable()`."""
+    abandoned: frozenset[str]
+    """What the abandoned trips of `control_flow()` say."""
+    trips_of_two_threads: int = 1
+    """Records of `main()` called by two threads at once: 1 where the runtime locks."""

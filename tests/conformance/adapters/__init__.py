@@ -1,0 +1,1 @@
+"""One module a runtime, named after it, with an `ADAPTER` in it."""
