@@ -173,7 +173,7 @@ def connect_writer(path: Path, wait: float = BUSY_SECONDS) -> sqlite3.Connection
     Raises:
         RecordingError: it cannot be made or opened, or something else is there.
     """
-    leftover = Path(f"{path}-wal").exists()
+    leftover = log_size(path)
     try:
         check_header(path)
     except FileNotFoundError:
@@ -211,6 +211,14 @@ def _open(path: Path, wait: float) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def log_size(path: Path) -> int:
+    """Return the bytes of the log beside the recording; a reader leaves an empty one behind."""
+    try:
+        return Path(f"{path}-wal").stat().st_size
+    except OSError:
+        return 0
 
 
 def uri(path: Path, mode: str) -> str:

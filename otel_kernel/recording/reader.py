@@ -18,7 +18,7 @@ from otel_kernel.recording.errors import (
     explain,
     explained,
 )
-from otel_kernel.recording.file import IMMUTABLE, READ, check_header, check_version, real_path, uri
+from otel_kernel.recording.file import IMMUTABLE, READ, check_header, check_version, log_size, real_path, uri
 from otel_kernel.recording.rows import from_rows
 from otel_kernel.records import Session, Trip
 
@@ -53,10 +53,9 @@ def connect_readonly(path: Path) -> sqlite3.Connection:
             raise explain(path, error) from error
     except sqlite3.Error as error:
         raise explain(path, error) from error
-    log = Path(f"{path}-wal")
-    if log.exists() and log.stat().st_size > 0:
+    if log_size(path):
         raise RecordingError(
-            f"the recording {path} has its last rows in {log.name} and its folder cannot be written: copy both "
+            f"the recording {path} has its last rows in {path.name}-wal and its folder cannot be written: copy both "
             f"files to a folder that can, and read it there"
         )
     with explained(path):
