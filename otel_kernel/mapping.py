@@ -6,10 +6,10 @@ it and answers with the trip, with `NotATrip`, or with a `Reject` that says what
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from reprlib import repr as shortened
 from typing import TypeVar
 
 from otel_kernel import semconv
@@ -24,6 +24,7 @@ from otel_kernel.records import (
     Trip,
     TruncatedText,
     hex128,
+    is_text,
 )
 from otel_kernel.texts import TextFiles
 
@@ -61,6 +62,17 @@ _FIELDS = frozenset(
 
 CONTEXT_ATTRIBUTES = tuple(name for name in semconv.ATTRIBUTES if name not in _FIELDS)
 """The names that a trip carries in `attributes`, families aside."""
+
+# What goes together: where the first name is, the others were written too.
+_TOGETHER: dict[str, tuple[str, ...]] = {
+    semconv.KEY_ID: (semconv.KEY_BUILD_ID,),
+    semconv.KEY_BUILD_ID: (semconv.KEY_ID,),
+}
+for _text, _sha256, _size, _location in _TEXTS.values():
+    _TOGETHER[_text] = (_sha256, _size, _location)
+    _TOGETHER[_location] = (_sha256, _size)
+    _TOGETHER[_sha256] = (_size,)
+    _TOGETHER[_size] = (_sha256,)
 
 _REQUIRED = tuple(
     name
@@ -219,9 +231,9 @@ def read_span(span: SpanView, texts: TextFiles | None = None) -> Trip | NotATrip
 
 def _read_trip(span: SpanView, texts: TextFiles | None) -> Trip:
     version = span.attributes.get(semconv.RECORD_VERSION)
-    if type(version) is int and version > semconv.RECORD_FORMAT:
+    if type(version) is int and not 1 <= version <= semconv.RECORD_FORMAT:
         raise _UnreadableError(
-            f"{semconv.RECORD_VERSION} is {version}, and this version reads up to {semconv.RECORD_FORMAT}: update otel-kernel"
+            f"{semconv.RECORD_VERSION} is {version}, and this otel-kernel reads 1 to {semconv.RECORD_FORMAT}: update it"
         )
     ours = _own_attributes(span.attributes)
     _check_complete(ours)
@@ -254,33 +266,40 @@ def _own_attributes(attributes: Mapping[str, object]) -> dict[str, AttributeValu
     for name, value in attributes.items():
         if name.startswith(semconv.NAMESPACE) or name in semconv.ATTRIBUTES:
             if not isinstance(value, (str, int)):
-                raise _UnreadableError(f"{name} must be a str, an int or a bool, got {value!r}")
+                raise _UnreadableError(f"{name} must be a str, an int or a bool, got {shortened(value)}")
             ours[name] = value
     return ours
 
 
 def _check_complete(ours: Mapping[str, AttributeValue]) -> None:
-    """Raise unless everything that was written is there, in its full length."""
+    """Raise unless exactly what was written is there, in its full length."""
     size, length = ours.get(semconv.RECORD_SIZE), ours.get(semconv.RECORD_LENGTH)
     written = f" of {size} attributes {len(ours)} are left" if type(size) is int else ""
     missing = [name for name in _REQUIRED if name not in ours]
+    for name, others in _TOGETHER.items():
+        if name in ours:
+            missing += (other for other in others if other not in ours)
     if missing:
-        raise _UnreadableError(
-            f"lost: {', '.join(missing)};{written or ' the span has no count of its attributes'}"
-        )
+        names = ", ".join(dict.fromkeys(missing))
+        raise _UnreadableError(f"lost: {names};{written or ' the span has no count of its attributes'}")
     if type(size) is not int or type(length) is not int:
         raise _UnreadableError(
-            f"{semconv.RECORD_SIZE} and {semconv.RECORD_LENGTH} must be ints, got {size!r} and {length!r}"
+            f"{semconv.RECORD_SIZE} and {semconv.RECORD_LENGTH} must be ints, got {shortened(size)} and {shortened(length)}"
         )
     # A text that a pipeline took away whole is not lost: its digest says so, and `TruncatedText` shows it.
     taken = [names[0] for names in _TEXTS.values() if ours.get(names[3]) == "inline" and names[0] not in ours]
-    # The digest of a text goes with its text, so an empty prefix of a cut text was never written.
     lost = size - len(ours) - len(taken)
     if lost > 0:
         raise _UnreadableError(f"lost: {lost} optional attributes;{written}")
+    if lost < 0:
+        raise _UnreadableError(
+            f"added: something on the way set {-lost} attributes under names of a trip; {size} were written"
+        )
     cut = length - _length(ours)
     if cut > 0:
         raise _UnreadableError(f"cut: {_suspects(ours)} ({cut} of {length} characters are missing)")
+    if cut < 0:
+        raise _UnreadableError(f"altered: {-cut} characters more than the {length} that were written")
 
 
 def _suspects(ours: Mapping[str, AttributeValue]) -> str:
@@ -300,9 +319,10 @@ def _check_values(ours: Mapping[str, AttributeValue]) -> None:
         if definition is None:
             continue  # a name of a newer version: carried on as it is
         if type(value) is not definition.type:
-            raise _UnreadableError(f"{name} must be {definition.type.__name__}, got {value!r}")
+            raise _UnreadableError(f"{name} must be {definition.type.__name__}, got {shortened(value)}")
         if definition.values and value not in definition.values:
-            raise _UnreadableError(f"{name} must be one of {', '.join(definition.values)}, got {value!r}")
+            values = ", ".join(definition.values)
+            raise _UnreadableError(f"{name} must be one of {values}, got {shortened(value)}")
 
 
 def _str(ours: Mapping[str, AttributeValue], name: str) -> str:
@@ -321,29 +341,27 @@ def _enum(ours: Mapping[str, AttributeValue], name: str, kind: type[_E]) -> _E |
 
 
 def _read_key(ours: Mapping[str, AttributeValue]) -> KernelCacheKey | None:
-    key_id, build_id = ours.get(semconv.KEY_ID), ours.get(semconv.KEY_BUILD_ID)
-    if key_id is None and build_id is None:
+    if semconv.KEY_ID not in ours:
         return None
-    if key_id is None or build_id is None:
-        raise _UnreadableError(f"lost: {semconv.KEY_ID if key_id is None else semconv.KEY_BUILD_ID}")
-    return KernelCacheKey.from_hex(id=str(key_id), build_id=str(build_id))
+    return KernelCacheKey.from_hex(id=_str(ours, semconv.KEY_ID), build_id=_str(ours, semconv.KEY_BUILD_ID))
 
 
 def _read_text(ours: Mapping[str, AttributeValue], name: str, texts: TextFiles | None) -> Text:
     text_name, sha256_name, size_name, location_name = _TEXTS[name]
-    if sha256_name not in ours and size_name not in ours:
-        if text_name in ours or location_name in ours:
-            raise _UnreadableError(f"lost: {sha256_name}, {size_name}")
+    if sha256_name not in ours:
         return None
-    for required in (sha256_name, size_name):
-        if required not in ours:
-            raise _UnreadableError(f"lost: {required}")
-    sha256, size = _str(ours, sha256_name), _int(ours, size_name)
+    digest = TextDigest(_str(ours, sha256_name), _int(ours, size_name))
     if location_name not in ours:
-        return TextDigest(sha256, size)
+        return digest
     prefix = _str(ours, text_name) if text_name in ours else ""
-    data = prefix.encode()
-    if text_name in ours and len(data) == size and hashlib.sha256(data).hexdigest() == sha256:
+    if not is_text(prefix):
+        raise _UnreadableError(f"{text_name} must be valid Unicode")
+    left = TextDigest.of(prefix)
+    if left == digest:
         return prefix
-    whole = texts.get(sha256, size) if texts is not None else None
-    return whole if whole is not None else TruncatedText(prefix, sha256, size)
+    whole = texts.get(digest.sha256, digest.size) if texts is not None else None
+    if whole is not None:
+        return whole
+    if left.size >= digest.size or left.sha256 == digest.sha256:
+        raise _UnreadableError(f"altered: {text_name} does not fit {sha256_name} and {size_name}")
+    return TruncatedText(prefix, digest.sha256, digest.size)
