@@ -7,8 +7,9 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace
@@ -44,6 +45,14 @@ COMPONENT_LIMIT = 128
 
 _current: contextvars.ContextVar[OpenTrip | None] = contextvars.ContextVar("otel_kernel_trip", default=None)
 
+enclosing: contextvars.ContextVar[Sequence[Span]] = contextvars.ContextVar("otel_kernel_spans", default=())
+"""Our span around this code in each provider: a private provider finds its parent in no context."""
+
+
+_Tokens: TypeAlias = (
+    "tuple[contextvars.Token[Any], contextvars.Token[OpenTrip | None], contextvars.Token[Sequence[Span]]]"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Begin:
@@ -66,12 +75,13 @@ class OpenTrip:
         "_code_digest",
         "_components",
         "_detail",
-        "_ended",
+        "_elapsed",
         "_started",
         "_ticket",
         "_tokens",
         "abandoned",
         "error",
+        "held",
         "ir",
         "kernel",
         "key",
@@ -111,6 +121,8 @@ class OpenTrip:
         self.error: BaseException | None = None
         self.notes: dict[str, object] = {}
         """For probes to leave word for the reader of the trip."""
+        self.held = False
+        """Whether the trip goes on when the call has returned; who holds it calls `finish`."""
         self.stages: dict[str, int] = {}
         self.spans: list[Span] = []
         self.started_ns = time.time_ns()
@@ -119,9 +131,9 @@ class OpenTrip:
         self._code_digest: str | None = None
         self._detail: str | None = None
         self._started = 0
-        self._ended = 0
+        self._elapsed = 0
         self._ticket = 0
-        self._tokens: tuple[object, contextvars.Token[OpenTrip | None]] | None = None
+        self._tokens: _Tokens | None = None
         for name, value in begin.attributes.items():
             self.set(name, value)
 
@@ -187,14 +199,12 @@ class OpenTrip:
         self._detail = escape(detail)
 
     def begin(self) -> None:
-        """Tell spans and sinks, become the current trip and start the clock."""
+        """Tell spans and sinks, then run."""
         state = self.pipeline
         trip = self._unfinished()
+        around = enclosing.get()
         for index, spans in enumerate(state.spans):
-            self.spans.append(self._start_span(spans, trip, index))
-        token = otel_context.attach(trace.set_span_in_context(self.spans[0]))
-        self._tokens = (token, _current.set(self))
-        self._ticket = trip_began()
+            self.spans.append(self._start_span(spans, trip, around[index] if index < len(around) else None))
         if state.sinks:
             trace_id, span_id = ids(self.spans[0])
             trip = self._unfinished(trace_id, span_id)
@@ -204,25 +214,43 @@ class OpenTrip:
                         sink.started(trip)
                     except Exception:
                         faults.caught(f"{type(sink).__name__}.started")
+        self.resume()
+
+    def resume(self) -> None:
+        """Become the current trip and let the clock run; after a `stop` it runs on."""
+        self._tokens = (
+            otel_context.attach(trace.set_span_in_context(self.spans[0])),
+            _current.set(self),
+            enclosing.set(self.spans),
+        )
+        self._ticket = trip_began()
         self._started = time.perf_counter_ns()
 
-    def _start_span(self, spans: Spans, trip: Trip, index: int) -> Span:
+    def _start_span(self, spans: Spans, trip: Trip, parent: Span | None) -> Span:
         try:
-            return spans.start(trip, self.parent.spans[index] if self.parent else None)
+            return spans.start(trip, parent)
         except Exception:
             faults.caught("starting a span")
             return trace.INVALID_SPAN
 
-    def stop(self, result: object, error: BaseException | None) -> None:
-        """Stop the clock and stop being the current trip: what readers do now belongs to no trip."""
-        self._ended = time.perf_counter_ns()
+    def stop(self, result: object, error: BaseException | None) -> int:
+        """Stop the clock and stop being the current trip: what readers do now belongs to no trip.
+
+        Returns:
+            The ns that the clock ran since `begin` or `resume`.
+        """
+        ran = max(0, time.perf_counter_ns() - self._started)
+        self._elapsed += ran
         self.result, self.error = result, error
         if self._tokens is not None:
-            context_token, trip_token = self._tokens
+            context_token, trip_token, enclosing_token = self._tokens
             self._tokens = None
+            enclosing.reset(enclosing_token)
             _current.reset(trip_token)
-            otel_context.detach(context_token)  # type: ignore[arg-type] # the token is what attach returned
+            otel_context.detach(context_token)
         trip_ended(self._ticket)
+        self._locate()
+        return ran
 
     def finish(self) -> None:
         """Hand the trip, as the readers have left it, to spans and sinks."""
@@ -280,7 +308,7 @@ class OpenTrip:
             layer=self.layer,
             kernel=self.kernel,
             started_ns=self.started_ns,
-            duration_ns=max(0, self._ended - self._started),
+            duration_ns=self._elapsed,
             outcome=self.outcome,
             key=self.key,
             ir=self.ir,
@@ -293,8 +321,8 @@ class OpenTrip:
             attributes=self._attributes,
         )
 
-    def _complete(self) -> None:
-        """Add what the core knows by itself."""
+    def _locate(self) -> None:
+        """Add where and when this runs; a trip that is held may be finished on another thread."""
         attributes = self._attributes
         attributes[semconv.PROCESS_PID] = _pid()
         attributes[semconv.THREAD_ID] = threading.get_native_id()
@@ -306,6 +334,10 @@ class OpenTrip:
             attributes[semconv.RANK] = rank[0]
             if rank[1] is not None:
                 attributes[semconv.WORLD_SIZE] = rank[1]
+
+    def _complete(self) -> None:
+        """Add what the core makes of what the readers have set."""
+        attributes = self._attributes
         if self.outcome is not None:
             attributes.setdefault(semconv.OUTCOME_FROM, "runtime")
             attributes.setdefault(semconv.DEVICE_LOADED, False)
