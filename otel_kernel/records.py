@@ -175,6 +175,14 @@ class TruncatedText:
     def __post_init__(self) -> None:
         require(is_text(self.prefix), "TruncatedText", "prefix", "a valid Unicode str", self.prefix)
         _check_digest("TruncatedText", self.sha256, self.size)
+        shorter = len(self.prefix.encode()) < self.size
+        require(
+            shorter,
+            "TruncatedText",
+            "prefix",
+            f"shorter than the {self.size} bytes of the whole",
+            self.prefix,
+        )
 
     def to_json(self) -> dict[str, str | int]:
         """Return the prefix under `truncated`, with the digest and the size of the whole."""
@@ -385,6 +393,8 @@ class Trip:
         for name in ("error_type", "message"):
             value = getattr(self, name)
             require(value is None or is_text(value), owner, name, "a valid Unicode str or None", value)
+        ok = self.message is None or (self.message != "" and self.error_type is not None)
+        require(ok, owner, "message", "a non-empty str beside error_type, or None", self.message)
         ends = [name for name in ("outcome", "error_type", "abandoned") if getattr(self, name) is not None]
         require(len(ends) <= 1, owner, "outcome", "the only one of outcome, error_type and abandoned", ends)
         if self.duration_ns is None:

@@ -152,7 +152,7 @@ def test_attributes_of_a_trip_are_a_copy_that_nobody_can_change() -> None:
         *((trip, "key", value) for value in ("00", 3)),
         *((trip, name, value) for name in ("ir", "source") for value in (3, b"x", "\ud800")),
         *((trip, "error_type", value) for value in (ValueError, "\ud800")),
-        *((trip, "message", value) for value in (3, "\ud800")),
+        *((trip, "message", value) for value in (3, "\ud800", "", "a message without an error")),
         *((trip, "trace_id", value) for value in ("1" * 31, "1" * 33, "A" * 32, "", 1)),
         *((trip, "span_id", value) for value in ("2" * 15, "2" * 17, "A" * 16, "", 1)),
         (trip, "ir", "a text"),
@@ -350,3 +350,9 @@ def test_json_with_an_unknown_field_names_it() -> None:
 
     with pytest.raises(ValueError, match="durationNs"):
         Trip.from_json(data)
+
+
+@pytest.mark.parametrize("prefix", ["whole text", "whole text and more", "ééééé"])
+def test_a_text_that_is_not_shorter_than_its_whole_is_not_truncated(prefix: str) -> None:
+    with pytest.raises(ValueError, match=r"TruncatedText\.prefix must be shorter than the 10 bytes"):
+        TruncatedText(prefix, SHA256, 10)
