@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable
+from typing import Any
 
 logger = logging.getLogger("otel_kernel")
 
@@ -36,3 +38,15 @@ def caught(where: str) -> None:
         line,
     )
     logger.debug("traceback of the fault in %s", where, exc_info=error)
+
+
+def guarded(where: str, function: Callable[..., object]) -> Callable[..., None]:
+    """Return `function` as a runtime may call it: what it raises is logged and goes no further."""
+
+    def call(*args: Any, **kwargs: Any) -> None:
+        try:
+            function(*args, **kwargs)
+        except Exception:
+            caught(where)
+
+    return call
