@@ -6,6 +6,7 @@ and a worker that is forked and forgotten.
 
 from __future__ import annotations
 
+import functools
 import os
 import sqlite3
 import sys
@@ -112,8 +113,12 @@ class RecordingSink:
         self._lock.acquire()
         self.close()
 
-    def release(self) -> None:
+    def release(self, *, in_child: bool) -> None:
         """Let threads write again."""
+        if in_child:
+            # A write that the fork came in the middle of is the parent's to end.
+            self._writing = False
+            self._waiting.clear()
         self._lock.release()
 
     def _write(self, trip: Trip, *, ended: bool) -> None:
@@ -168,16 +173,17 @@ class RecordingSink:
 
     def _connected(self) -> sqlite3.Connection:
         """Return the open connection to the file that is at the path now."""
-        if self._connection is None:
-            self._connection = connect_writer(self.path, self._patience)
-            self._file = _identity(self.path)
+        connection = self._connection
+        if connection is None:
+            connection = connect_writer(self.path, self._patience)
+            self._connection, self._file = connection, _identity(self.path)
         elif _identity(self.path) != self._file:
             raise RecordingError(
                 f"the recording {self.path} was removed or replaced while this process wrote it: what follows "
                 f"is not recorded; start the program again",
                 lasting=True,
             )
-        return self._connection
+        return connection
 
     def _wait_for_locks(self, seconds: float) -> None:
         if seconds != self._patience:
@@ -227,9 +233,14 @@ def _add_trip(connection: sqlite3.Connection, entry: _Entry) -> None:
             connection.execute(f"DELETE FROM {table} WHERE session = ? AND seq = ?", rows.trip[:2])
     else:
         connection.execute(_START_TRIP, rows.trip)
-    connection.executemany(_ADD_COMPONENT, rows.components)
-    connection.executemany(_ADD_STAGE, rows.stages)
-    connection.executemany(_ADD_TEXT, rows.texts)
+    # Not by `executemany`: until its cursor is gone, a connection that is closed before a fork stays open.
+    for insert, values in (
+        (_ADD_COMPONENT, rows.components),
+        (_ADD_STAGE, rows.stages),
+        (_ADD_TEXT, rows.texts),
+    ):
+        for row in values:
+            connection.execute(insert, row)
 
 
 _sinks: weakref.WeakSet[RecordingSink] = weakref.WeakSet()
@@ -243,9 +254,13 @@ def _before_fork() -> None:
         _held.append(sink)
 
 
-def _after_fork() -> None:
+def _after_fork(*, in_child: bool) -> None:
     while _held:
-        _held.pop().release()
+        _held.pop().release(in_child=in_child)
 
 
-os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+os.register_at_fork(
+    before=_before_fork,
+    after_in_parent=functools.partial(_after_fork, in_child=False),
+    after_in_child=functools.partial(_after_fork, in_child=True),
+)

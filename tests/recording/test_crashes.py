@@ -105,6 +105,20 @@ def test_a_fork_while_another_thread_writes_loses_nothing(tmp_path: Path) -> Non
     }
 
 
+def test_a_fork_at_any_step_of_a_write_loses_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    with start("fork_at_every_step.py", path) as program:
+        output, errors = program.communicate(timeout=120)
+    failed, steps = map(int, output.split())
+    trips = list(read_trips(path))
+
+    assert "" == errors
+    assert 0 == failed
+    assert steps > 30, "the steps were not seen"
+    assert list(range(steps + 1)) == [trip.seq for trip in trips if trip.session == SESSION]
+    assert list(range(1, steps)) == [trip.seq for trip in trips if trip.session == other_session(1)]
+
+
 @pytest.mark.parametrize("present", [False, True], ids=["new file", "file there"])
 def test_eight_first_openers_at_once_all_write(tmp_path: Path, present: bool) -> None:
     rounds = 15
