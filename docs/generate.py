@@ -1,0 +1,167 @@
+"""Write the tables of README.md and docs/*.md from the code that they describe.
+
+A table stands between `<!-- generated:NAME -->` and `<!-- /generated -->`; what is between them is replaced.
+
+    python docs/generate.py [--check] [FILE ...]
+
+`--check` changes nothing, prints what would change and then exits with 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import importlib
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))  # a checkout need not be installed for its tables
+
+from otel_kernel import semconv  # noqa: E402 - see above
+from otel_kernel.boot import RUNTIMES  # noqa: E402
+from otel_kernel.instrumentor import KernelInstrumentor  # noqa: E402
+
+_BEGIN = re.compile(r"<!-- generated:(?P<name>\S+) -->")
+_END = "<!-- /generated -->"
+
+
+class MarkerError(Exception):
+    """A file has no place for a table, or one that is not closed; the message says where."""
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def _code(text: str) -> str:
+    return f"`{text}`"
+
+
+def _attributes() -> str:
+    rows: list[Sequence[str]] = []
+    for attribute in (*semconv.ATTRIBUTES.values(), *semconv.FAMILIES.values()):
+        kind = attribute.type.__name__ + (f", {attribute.unit}" if attribute.unit else "")
+        brief = attribute.brief
+        if attribute.values:
+            brief += f" One of {', '.join(map(_code, attribute.values))}."
+        when = f"{attribute.requirement}: {attribute.when}"
+        rows.append((_code(attribute.name), kind, when, brief, _code(attribute.example)))
+    return _table(("Attribute", "Type", "When", "Meaning", "Example"), rows)
+
+
+def _metrics() -> str:
+    return _table(
+        ("Metric", "Instrument", "Unit", "Attributes", "Meaning"),
+        (
+            (
+                _code(metric.name),
+                metric.instrument,
+                _code(metric.unit),
+                ", ".join(map(_code, metric.attributes)) or "none",
+                metric.brief,
+            )
+            for metric in semconv.METRICS.values()
+        ),
+    )
+
+
+def _support() -> str:
+    rows: list[Sequence[str]] = []
+    for target in dict.fromkeys(RUNTIMES.values()):
+        module_name, _, class_name = target.partition(":")
+        module = importlib.import_module(module_name)
+        instrumentor: type[KernelInstrumentor] = getattr(module, class_name)
+        runtime, _, covers = (inspect.getdoc(module) or "").partition("\n")[0].rstrip(".").partition(": ")
+        install = f'pip install "otel-kernel[{instrumentor.runtime}]"'
+        rows.append((runtime, covers, _code(instrumentor.requires), _code(install)))
+    return _table(("Runtime", "What is instrumented", "Versions", "Install"), rows)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "attributes": _attributes,
+    "metrics": _metrics,
+    "support": _support,
+}
+
+
+def fill(text: str, where: str) -> str:
+    """Return a file's text with every table in it as the code says it should be.
+
+    Args:
+        text: the file's text.
+        where: the file's name, for errors.
+
+    Raises:
+        MarkerError: a marker names no table or is not closed.
+    """
+    done: list[str] = []
+    lines = iter(enumerate(text.splitlines(keepends=True), 1))
+    for number, line in lines:
+        done.append(line)
+        found = _BEGIN.match(line)
+        if not found:
+            continue
+        name = found["name"]
+        if name not in TABLES:
+            raise MarkerError(f"{where}:{number}: no table is named {name}; there are {', '.join(TABLES)}")
+        for _, rest in lines:
+            if rest.startswith(_END):
+                done += ["\n", TABLES[name](), "\n", rest]
+                break
+        else:
+            raise MarkerError(f"{where}:{number}: the marker of table {name} has no {_END} below it")
+    return "".join(done)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Fill or check the files, and return the exit code."""
+    parser = argparse.ArgumentParser(description="Write the tables of README.md and docs/*.md from the code.")
+    parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 if a table differs")
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
+    options = parser.parse_args(arguments)
+    named: list[Path] = options.files
+    files = named or [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    stale: list[Path] = []
+    places: set[str] = set()
+    for path in files:
+        name = str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
+        try:
+            before = path.read_text(encoding="utf-8")
+            after = fill(before, name)
+        except (OSError, MarkerError) as error:
+            print(
+                f"{name}: there is no such file" if isinstance(error, FileNotFoundError) else error,
+                file=sys.stderr,
+            )
+            if named or not isinstance(error, FileNotFoundError):
+                return 2
+            continue
+        places |= {found["name"] for found in map(_BEGIN.match, after.splitlines()) if found}
+        if after == before:
+            continue
+        if options.check:
+            stale.append(path)
+            difference = difflib.unified_diff(
+                before.splitlines(keepends=True), after.splitlines(keepends=True), name, f"{name} (generated)"
+            )
+            sys.stdout.writelines(difference)
+        else:
+            path.write_text(after, encoding="utf-8")
+    homeless = TABLES.keys() - places
+    if homeless and not named:
+        print(f"no file has the marker of: {', '.join(sorted(homeless))}", file=sys.stderr)
+        return 2
+    if stale:
+        print("run `python docs/generate.py` and commit what it writes", file=sys.stderr)
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
