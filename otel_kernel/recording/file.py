@@ -158,6 +158,7 @@ def _check_pages(path: Path) -> None:
         explained(path),
         closing(sqlite3.connect(uri(path, READ), uri=True, timeout=BUSY_SECONDS)) as connection,
     ):
+        connection.execute("SELECT 1 FROM sessions LIMIT 1")
         found: str = connection.execute("PRAGMA quick_check (1)").fetchone()[0]
     if found != "ok":
         raise damaged(path, " ".join(found.split()))
