@@ -1,0 +1,72 @@
+"""What all tests share: our own faults fail a test, and no test sees what another left in the process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from telemetry import CollectingSink, Telemetry
+
+from otel_kernel import faults, imports, patching, phases, pipeline
+from otel_kernel.options import VARIABLE_PREFIX
+
+ACME = Path(__file__).parent / "core" / "runtime"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "faults_logged: our own faults are logged, as for users, and do not raise"
+    )
+
+
+@pytest.fixture(autouse=True)
+def fresh_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the test the state of a process that has just started."""
+    for variable in list(os.environ):
+        if variable.startswith(VARIABLE_PREFIX):
+            monkeypatch.delenv(variable)
+    monkeypatch.setattr(faults, "reraise", request.node.get_closest_marker("faults_logged") is None)
+    monkeypatch.setattr(faults, "_seen", set[Any]())
+    monkeypatch.setattr(phases, "_named", None)
+    monkeypatch.setattr(pipeline, "_current", None)
+
+
+@pytest.fixture
+def telemetry() -> Iterator[Telemetry]:
+    """A pipeline that keeps everything in memory: spans, measurements and the trips of a sink."""
+    kept = Telemetry(CollectingSink())
+    pipeline.configure(tracer_provider=kept.tracer_provider, meter_provider=kept.meter_provider)
+    pipeline.add_sink(kept.sink)
+    yield kept
+    kept.close()
+
+
+@pytest.fixture
+def acme_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder on the path with acme 1.2, which is not imported; afterwards nothing of it is left."""
+    path = tmp_path / "site"
+    shutil.copytree(ACME, path, ignore=shutil.ignore_patterns("__pycache__"))
+    metadata = path / "acme_compiler-1.2.dist-info" / "METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text("Metadata-Version: 2.1\nName: acme-compiler\nVersion: 1.2\n")
+    monkeypatch.setattr(imports, "_waiting", dict[str, Any]())
+    monkeypatch.setattr(imports, "_unannounced", set[str]())
+    monkeypatch.setattr(patching, "_patches", dict[Any, Any]())
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    monkeypatch.setattr(sys, "path", [str(path), *sys.path])
+    yield path
+    for name in [name for name in sys.modules if name.partition(".")[0] == "acme"]:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def acme(acme_path: Path) -> Any:
+    """The module `acme`, imported and not instrumented."""
+    import importlib
+
+    return importlib.import_module("acme")
