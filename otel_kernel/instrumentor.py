@@ -12,9 +12,10 @@ from typing import Any, ClassVar
 from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type: ignore[attr-defined] # untyped upstream
 from packaging.requirements import Requirement
 
-from otel_kernel import faults, imports, pipeline
+from otel_kernel import faults, imports, pending, pipeline
 from otel_kernel.boot import RUNTIMES
-from otel_kernel.patching import MissingPointError, Patch, Point, install
+from otel_kernel.patching import MissingPointError, Patch, Point
+from otel_kernel.slots import Chained, Slot
 
 
 class KernelInstrumentor(BaseInstrumentor):  # type: ignore[misc] # untyped upstream
@@ -30,12 +31,12 @@ class KernelInstrumentor(BaseInstrumentor):  # type: ignore[misc] # untyped upst
     requires: ClassVar[str]
     """The distribution and the versions that are supported, as a requirement."""
 
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[Point | Slot, ...]:
         """Return the table of points; called when the runtime is imported, so readers may import it too."""
         raise NotImplementedError
 
-    _patches: dict[Point, Patch]
-    _missing: set[Point]
+    _patches: dict[Point | Slot, Patch | Chained]
+    _missing: set[Point | Slot]
     _refused: bool
 
     def instrumentation_dependencies(self) -> Collection[str]:
@@ -67,28 +68,29 @@ class KernelInstrumentor(BaseInstrumentor):  # type: ignore[misc] # untyped upst
             imports.cancel(hook)
         self._hooks.clear()
         self._restore()
+        pending.release(self.runtime)
 
     def _await(self, module: str, hook: imports.Callback) -> None:
         self._hooks.append(hook)
         imports.when_imported(module, hook)
 
-    def _runtime_imported(self, _module: ModuleType) -> None:
-        if not self._is_supported():
+    def _runtime_imported(self, module: ModuleType) -> None:
+        if not self._is_supported(module):
             return
         try:
             points = self.points()
         except (ImportError, AttributeError) as error:
             self._refuse(str(error))  # a reader imports what this version has not
             return
-        for module in dict.fromkeys(point.module for point in points):
-            self._await(module, partial(self._patch, [point for point in points if point.module == module]))
+        for name in dict.fromkeys(point.module for point in points):
+            self._await(name, partial(self._patch, [point for point in points if point.module == name]))
 
-    def _patch(self, points: Iterable[Point], _module: ModuleType) -> None:
+    def _patch(self, points: Iterable[Point | Slot], _module: ModuleType) -> None:
         for point in points:
             if self._refused:
                 return
             try:
-                self._patches[point] = install(self.runtime, point)
+                self._patches[point] = point.install(self.runtime)
             except MissingPointError as error:
                 self._missing.add(point)
                 if not point.optional:
@@ -99,11 +101,14 @@ class KernelInstrumentor(BaseInstrumentor):  # type: ignore[misc] # untyped upst
             patch.restore()
         self._patches.clear()
 
-    def _is_supported(self) -> bool:
+    def _is_supported(self, module: ModuleType) -> bool:
         requirement = Requirement(self.requires)
         try:
             found = version(requirement.name)
         except PackageNotFoundError:
+            # Vendors ship a runtime under a name of theirs, such as pytorch-triton-rocm.
+            found = str(getattr(module, "__version__", ""))
+        if not found:
             self._refuse(f"no distribution named {requirement.name} is installed")
             return False
         if requirement.specifier.contains(found, prereleases=True):

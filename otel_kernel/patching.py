@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, TypeAlias
@@ -19,6 +19,8 @@ Shape: TypeAlias = "Callable[[str, Point, Mapping[str, int]], WrapperFunction]"
 """Makes the wrapper of a point from the runtime's name, the point and the positions of its parameters."""
 
 _MARK = "_self_otel_kernel_patch"  # wrapt keeps names with this prefix on the proxy itself
+
+_DEEPEST = 100  # wrappers on one function; an object that makes up every attribute has no end
 
 
 class MissingPointError(Exception):
@@ -37,36 +39,51 @@ class Point:
     name: str
     """Name inside the module, dotted for a method."""
     shape: Shape
-    """`shapes.trip(reader)` or `shapes.probe(reader)`."""
+    """`shapes.trip(reader)`, `shapes.probe(reader)`, `shapes.parent(reader)` or `shapes.carry(parameter)`."""
     parameters: tuple[str, ...] = ()
     """Parameters that the reader asks for: without one of them the point counts as missing."""
     copied: bool = False
     """Whether programs pickle or copy the function: a wrapt proxy cannot be, a plain function can."""
     optional: bool = False
     """Whether the runtime is instrumented without this point where it is missing."""
+    copies: Callable[[], Iterable[tuple[Any, str]]] | None = None
+    """Finds the (object, attribute) pairs that may hold the function as well: other names of it, and
+    references that were taken before. The wrapper takes the place of each, and leaves it again."""
 
     def __str__(self) -> str:
         return f"{self.module}.{self.name}"
+
+    def install(self, runtime: str) -> Patch:
+        """Wrap the point; see `install`."""
+        return install(runtime, self)
 
 
 class Patch:
     """One wrapper in place. A disabled one lets every call pass."""
 
-    __slots__ = ("attribute", "enabled", "holder", "installed", "original")
+    __slots__ = ("attribute", "copies", "enabled", "holder", "installed", "original")
 
-    def __init__(self, holder: Any, attribute: str, original: Any) -> None:
+    def __init__(self, holder: Any, attribute: str, original: Any, point: Point) -> None:
         self.holder = holder
         self.attribute = attribute
         self.original = original
+        self.copies = point.copies
         self.installed: Any = None
         self.enabled = True
 
     def restore(self) -> None:
         """Put the original back if our wrapper is on top; else another tool's stays and ours lets pass."""
         self.enabled = False
+        self.replace_copies(self.installed, self.original)
         if _present(self.holder, self.attribute) is self.installed:
             setattr(self.holder, self.attribute, self.original)
             _patches.pop((id(self.holder), self.attribute), None)
+
+    def replace_copies(self, old: Any, new: Any) -> None:
+        """Put `new` wherever else the point's function was copied to and `old` is now."""
+        for holder, attribute in self.copies() if self.copies is not None else ():
+            if _present(holder, attribute) is old:
+                setattr(holder, attribute, new)
 
 
 _patches: dict[tuple[int, str], Patch] = {}
@@ -80,26 +97,39 @@ def install(runtime: str, point: Point) -> Patch:
         MissingPointError: the point is not there or has another shape; the message says which.
     """
     holder, attribute = _find(point)
-    present = _patches.get((id(holder), attribute))
-    if present is not None:
-        present.enabled = True
-        return present
     original = _present(holder, attribute)
-    marked = getattr(original, _MARK, None)
-    if isinstance(marked, Patch) and marked.installed is original:
-        raise MissingPointError(f"{point} is wrapped by otel-kernel under another name already")
-    patch = Patch(holder, attribute, original)
-    body = point.shape(runtime, point, _positions(point, original))
+    ours = _ours_under(original)
+    if ours is not None:
+        if ours.holder is not holder or ours.attribute != attribute:
+            raise MissingPointError(f"{point} is wrapped by otel-kernel under another name already")
+        _patches[id(holder), attribute] = ours
+        ours.enabled = True
+        ours.replace_copies(ours.original, ours.installed)
+        return ours
+    if point.copied and isinstance(original, (staticmethod, classmethod)):
+        raise MissingPointError(f"{point} is no plain function or method")
+    lost = _patches.get((id(holder), attribute))
+    if lost is not None:
+        lost.enabled = False  # reloaded, or hidden by another tool: a call must not pass two of ours
+    patch = Patch(holder, attribute, original, point)
+    body = point.shape(runtime, point, _positions(point, holder, original))
 
     def wrapper(
         wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         return body(wrapped, instance, args, kwargs) if patch.enabled else wrapped(*args, **kwargs)
 
-    patch.installed = _plain(original, wrapper) if point.copied else wrapt.FunctionWrapper(original, wrapper)
+    if point.copied:
+        patch.installed = (_plain_method if isinstance(holder, type) else _plain_function)(original, wrapper)
+    else:
+        patch.installed = wrapt.FunctionWrapper(original, wrapper)
     setattr(patch.installed, _MARK, patch)
-    setattr(holder, attribute, patch.installed)
+    try:
+        setattr(holder, attribute, patch.installed)
+    except (AttributeError, TypeError) as error:
+        raise MissingPointError(f"{point} cannot be replaced: {error}") from None
     _patches[id(holder), attribute] = patch
+    patch.replace_copies(original, patch.installed)
     return patch
 
 
@@ -109,11 +139,33 @@ def _present(holder: Any, attribute: str) -> Any:
     return namespace.get(attribute)
 
 
-def _plain(original: Callable[..., Any], wrapper: WrapperFunction) -> Callable[..., Any]:
+def _ours_under(top: Any) -> Patch | None:
+    """Return the patch whose wrapper is `top`, or lies under wrappers of other tools that tell what they wrap."""
+    for _ in range(_DEEPEST):
+        marked = getattr(top, _MARK, None)  # which wrappers on top show too, as if it were their own
+        if isinstance(marked, Patch) and marked.installed is top:
+            return marked
+        top = getattr(top, "__wrapped__", None)
+    return None
+
+
+def _plain_function(original: Callable[..., Any], wrapper: WrapperFunction) -> Callable[..., Any]:
+    """Wrap a function by a function, which can be pickled by name as the original can."""
+
+    @functools.wraps(original)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return wrapper(original, None, args, kwargs)
+
+    return function
+
+
+def _plain_method(original: Callable[..., Any], wrapper: WrapperFunction) -> Callable[..., Any]:
     """Wrap a method by a function, which can be pickled by name as the original can."""
 
     @functools.wraps(original)
     def method(*args: Any, **kwargs: Any) -> Any:
+        if not args:
+            return original(**kwargs)  # without an instance it raises, or knows better
         return wrapper(original.__get__(args[0]), args[0], args[1:], kwargs)
 
     return method
@@ -139,17 +191,22 @@ def _find(point: Point) -> tuple[Any, str]:
     raise MissingPointError(f"{point} does not exist")
 
 
-def _positions(point: Point, original: Any) -> dict[str, int]:
-    """Return where each parameter of a call stands, the instance not counted."""
+def _positions(point: Point, holder: Any, original: Any) -> dict[str, int]:
+    """Return where each parameter that has a place in a call stands, the instance not counted."""
     function: Any = getattr(original, "__func__", original)  # of a staticmethod or a classmethod
     try:
-        names = list(inspect.signature(function).parameters)
+        parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):
         raise MissingPointError(f"{point} has no signature that can be read") from None
-    missing = [name for name in point.parameters if name not in names]
+    missing = [name for name in point.parameters if name not in parameters]
     if missing:
         raise MissingPointError(
-            f"{point} has no parameter {', '.join(missing)}; it takes ({', '.join(names)})"
+            f"{point} has no parameter {', '.join(missing)}; it takes ({', '.join(parameters)})"
         )
-    bound = "." in point.name and not isinstance(original, staticmethod)
-    return {name: index - bound for index, name in enumerate(names)}
+    placed = [
+        name
+        for name, parameter in parameters.items()
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    ]
+    bound = isinstance(holder, type) and not isinstance(original, staticmethod)
+    return {name: index - bound for index, name in enumerate(placed)}

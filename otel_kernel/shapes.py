@@ -1,4 +1,8 @@
-"""What wrapping a point means: `trip` opens one, `probe` adds to the one that is open.
+"""What wrapping a point means.
+
+`trip` opens a trip, `probe` adds to the one that is open, `notice` needs none, `parent` puts a span around
+trips. Further: `carry.carry` takes the context along to another thread, `pending.finish` lets a trip go on
+until its kernel is on the device, `Point.copies` reaches references that were taken before.
 
 A reader is a generator with one `yield`, which stands for the call of the original. What comes before the
 `yield` runs before the call, what comes after it runs after. A `with` around it holds a lock of the runtime
@@ -11,8 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from typing import Any, TypeAlias
 
-from otel_kernel import faults
+from otel_kernel import faults, pending, pipeline
+from otel_kernel.beside import SideSpan
 from otel_kernel.patching import Point, Shape, WrapperFunction
+from otel_kernel.records import RecordLevel
 from otel_kernel.trip import Begin, OpenTrip, current, wanted
 
 
@@ -43,6 +49,8 @@ class Call:
 
 TripReader: TypeAlias = "Callable[[Call], Generator[Begin, OpenTrip, None]]"
 ProbeReader: TypeAlias = "Callable[[Call, OpenTrip], Generator[None, None, None]]"
+ParentReader: TypeAlias = "Callable[[Call], Generator[SideSpan | None, None, None]]"
+NoticeReader: TypeAlias = "Callable[[Call], Generator[None, None, None]]"
 
 
 def trip(read: TripReader) -> Shape:
@@ -96,6 +104,7 @@ def _begin(runtime: str, where: str, read: TripReader, call: Call) -> _Visit | N
         if begin is None:
             return None
         try:
+            pending.settle()
             open_trip = OpenTrip(runtime, begin, state)
             open_trip.begin()
         except BaseException:
@@ -125,6 +134,8 @@ def _end(
         pass
     except Exception:
         faults.caught(where)
+    if open_trip.held:
+        return
     try:
         open_trip.finish()
     except Exception:
@@ -132,7 +143,7 @@ def _end(
 
 
 def probe(read: ProbeReader) -> Shape:
-    """Let calls of the point inside an open trip add to that trip; other calls pass untouched.
+    """Let calls of the point inside an open trip of its runtime add to that trip; others pass untouched.
 
     Args:
         read: is given the open trip and yields once; then the call holds `result` or `error`.
@@ -145,31 +156,127 @@ def probe(read: ProbeReader) -> Shape:
         >>> Point("acme.store", "Store.lookup", probe(_read_lookup))
     """
 
-    def bind(_runtime: str, point: Point, positions: Mapping[str, int]) -> WrapperFunction:
+    def bind(runtime: str, point: Point, positions: Mapping[str, int]) -> WrapperFunction:
         where = f"the reader of {point}"
 
         def wrapper(
             wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         ) -> Any:
             open_trip = current()
-            if open_trip is None:
+            if open_trip is None or open_trip.runtime != runtime:
                 return wrapped(*args, **kwargs)
             call = Call(instance, args, kwargs, positions)
-            steps = read(call, open_trip)
-            _step(where, steps)
+            return _read_around(where, read(call, open_trip), call, wrapped)
+
+        return wrapper
+
+    return bind
+
+
+def notice(read: NoticeReader) -> Shape:
+    """Let a reader see every call of the point, inside a trip or not; such a call is no trip.
+
+    For what a runtime does before it compiles, and knows only then.
+
+    Args:
+        read: is given the call and yields once; then the call holds `result` or `error`.
+
+    Example:
+        >>> def _read_lower(call: Call) -> Generator[None, None, None]:
+        ...     yield
+        ...     if call.error is None:
+        ...         files[call.result] = call.argument("function").__code__.co_filename
+        >>> Point("acme.lowering", "lower", notice(_read_lower), ("function",))
+    """
+
+    def bind(_runtime: str, point: Point, positions: Mapping[str, int]) -> WrapperFunction:
+        where = f"the reader of {point}"
+
+        def wrapper(
+            wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+        ) -> Any:
+            if pipeline.current().level is RecordLevel.OFF:
+                return wrapped(*args, **kwargs)
+            call = Call(instance, args, kwargs, positions)
+            return _read_around(where, read(call), call, wrapped)
+
+        return wrapper
+
+    return bind
+
+
+def parent(read: ParentReader) -> Shape:
+    """Run the reader around every call of the point, with the span that it yields as the current one.
+
+    Args:
+        read: yields a span, which it ends itself, now or in a later call, or None.
+
+    Example:
+        >>> def _read_tuning(call: Call) -> Generator[SideSpan | None, None, None]:
+        ...     span = start_parent("acme", "tune", call.instance.name, "acme")
+        ...     yield span
+        ...     if span is not None:
+        ...         span.end(call.error)
+        >>> Point("acme.tuner", "Tuner.choose", parent(_read_tuning))
+    """
+
+    def bind(_runtime: str, point: Point, positions: Mapping[str, int]) -> WrapperFunction:
+        where = f"the reader of {point}"
+
+        def wrapper(
+            wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+        ) -> Any:
+            call = Call(instance, args, kwargs, positions)
+            steps = read(call)
+            span = _enter(where, steps)
             try:
                 call.result = wrapped(*args, **kwargs)
             except BaseException as error:
                 call.error = error
-                _step(where, steps)
+                _leave(where, steps, span)
                 call.error = None  # an exception that we hold would hold its frames
                 raise
-            _step(where, steps)
+            _leave(where, steps, span)
             return call.result
 
         return wrapper
 
     return bind
+
+
+def _enter(where: str, steps: Generator[SideSpan | None, None, None]) -> SideSpan | None:
+    try:
+        span = next(steps, None)
+        if span is not None:
+            span.enter()
+        return span
+    except Exception:
+        faults.caught(where)
+        return None
+
+
+def _leave(where: str, steps: Generator[SideSpan | None, None, None], span: SideSpan | None) -> None:
+    try:
+        if span is not None:
+            span.leave()
+        next(steps, None)
+    except Exception:
+        faults.caught(where)
+
+
+def _read_around(
+    where: str, steps: Generator[None, None, None], call: Call, wrapped: Callable[..., Any]
+) -> Any:
+    _step(where, steps)
+    try:
+        call.result = wrapped(*call.args, **call.kwargs)
+    except BaseException as error:
+        call.error = error
+        _step(where, steps)
+        call.error = None  # an exception that we hold would hold its frames
+        raise
+    _step(where, steps)
+    return call.result
 
 
 def _step(where: str, steps: Generator[None, None, None]) -> None:

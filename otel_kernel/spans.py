@@ -5,14 +5,22 @@ from __future__ import annotations
 import itertools
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from opentelemetry import metrics, trace
 from opentelemetry.metrics import CallbackOptions, Observation
-from opentelemetry.trace import INVALID_SPAN_CONTEXT, Span, SpanKind, Status, StatusCode
+from opentelemetry.trace import (
+    INVALID_SPAN_CONTEXT,
+    Link,
+    Span,
+    SpanContext,
+    SpanKind,
+    Status,
+    StatusCode,
+)
 
 from otel_kernel import __version__, mapping, semconv
-from otel_kernel.records import Trip
+from otel_kernel.records import AttributeValue, Trip
 from otel_kernel.texts import TextFiles
 
 _in_flight: dict[int, int] = {}
@@ -94,20 +102,42 @@ class Spans:
 
         Args:
             trip: the trip.
-            parent: the span of the enclosing trip, which a private provider has in no context.
+            parent: our span around it, which a private provider has in no context.
         """
-        tracer = self._tracers.get(trip.runtime)
+        return self.start_plain(
+            trip.runtime, f"compile {trip.kernel}", mapping.start_attributes(trip), trip.started_ns, parent
+        )
+
+    def start_plain(
+        self,
+        runtime: str,
+        name: str,
+        attributes: Mapping[str, AttributeValue],
+        started_ns: int,
+        parent: Span | None,
+        link: SpanContext | None = None,
+    ) -> Span:
+        """Start a span.
+
+        Args:
+            runtime: names the scope.
+            name: of the span.
+            attributes: that samplers see.
+            started_ns: wall clock.
+            parent: our span around it, which a private provider has in no context.
+            link: a span that it belongs to and that has ended.
+        """
+        tracer = self._tracers.get(runtime)
         if tracer is None:
-            scope = semconv.SCOPE_PREFIX + trip.runtime
-            tracer = trace.get_tracer(scope, __version__, self.tracer_provider)
-            self._tracers[trip.runtime] = tracer
-        context = trace.set_span_in_context(parent) if self.private and parent is not None else None
+            tracer = trace.get_tracer(semconv.SCOPE_PREFIX + runtime, __version__, self.tracer_provider)
+            self._tracers[runtime] = tracer
         return tracer.start_span(
-            f"compile {trip.kernel}",
-            context=context,
+            name,
+            context=trace.set_span_in_context(parent) if self.private and parent is not None else None,
             kind=SpanKind.INTERNAL,
-            attributes=mapping.start_attributes(trip),
-            start_time=trip.started_ns,
+            attributes=attributes,
+            links=(Link(link),) if link is not None and link.is_valid else (),
+            start_time=started_ns,
             record_exception=False,
             set_status_on_exception=False,
         )

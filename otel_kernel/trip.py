@@ -48,6 +48,9 @@ _current: contextvars.ContextVar[OpenTrip | None] = contextvars.ContextVar("otel
 enclosing: contextvars.ContextVar[Sequence[Span]] = contextvars.ContextVar("otel_kernel_spans", default=())
 """Our span around this code in each provider: a private provider finds its parent in no context."""
 
+OWN_VARIABLES: tuple[contextvars.ContextVar[Any], ...] = (_current, enclosing)
+"""Our part of Python's context, for work that goes on in another thread."""
+
 
 _Tokens: TypeAlias = (
     "tuple[contextvars.Token[Any], contextvars.Token[OpenTrip | None], contextvars.Token[Sequence[Span]]]"
