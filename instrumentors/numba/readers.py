@@ -110,11 +110,13 @@ def read_cfunc_compile(call: Call) -> Generator[Begin, OpenTrip, None]:
 
 
 def read_store_load(call: Call, trip: OpenTrip) -> Generator[None, None, None]:
-    """Read `Cache.load_overload`: what it finds is loaded, what it raises is a damaged entry."""
+    """Read `Cache.load_overload`: what it finds is loaded; a damaged entry raises."""
     yield
     if call.result is not None:
         trip.notes["loaded"] = True
-    if call.error is not None:
+    elif isinstance(call.error, OSError):
+        trip.notes["store_fault"] = f"reading raised {error_type(call.error)}"
+    elif call.error is not None:
         trip.set(semconv.STORE_REJECTED, error_type(call.error))
 
 
@@ -122,7 +124,7 @@ def read_store_save(call: Call, trip: OpenTrip) -> Generator[None, None, None]:
     """Read `Cache.save_overload`, which may decline in silence or raise."""
     yield
     if call.error is not None:
-        trip.notes["save_error"] = error_type(call.error)
+        trip.notes["store_fault"] = f"saving raised {error_type(call.error)}"
 
 
 def read_index_key(call: Call, trip: OpenTrip) -> Generator[None, None, None]:
@@ -199,17 +201,18 @@ def _read_store(trip: OpenTrip, cache: Any) -> None:
     if isinstance(entry, str):
         with contextlib.suppress(OSError):  # another process may have taken it away since
             trip.set(semconv.ARTIFACT_SIZE, Path(cache.cache_path, entry).stat().st_size)
-    if trip.outcome is CompilationOutcome.LOADED:
-        return
-    stored = "stored" in trip.notes
-    trip.set(semconv.STORE_STORED, stored)
-    if not stored and (trip.error is None or "save_error" in trip.notes):
-        trip.set(semconv.STORE_REASON, _why_not_stored(trip, cache))
+    fault = trip.notes.get("store_fault")
+    if isinstance(fault, str):
+        trip.set(semconv.STORE_STORED, False)
+        trip.set(semconv.STORE_REASON, fault)
+    elif trip.outcome is CompilationOutcome.COMPILED:
+        stored = "stored" in trip.notes
+        trip.set(semconv.STORE_STORED, stored)
+        if not stored:
+            trip.set(semconv.STORE_REASON, _why_declined(cache))
 
 
-def _why_not_stored(trip: OpenTrip, cache: Any) -> str:
-    if "save_error" in trip.notes:
-        return f"saving raised {trip.notes['save_error']}"
+def _why_declined(cache: Any) -> str:
     if not cache._enabled:
         return "the cache of this function is disabled"
     # Numba declines these and warns: what it would load again would not be the same.

@@ -4,37 +4,80 @@ A runtime has two files here, both named after it:
 
 - `adapters/<runtime>.py` holds `ADAPTER`, an `Adapter`: names, places and what to expect.
 - `kernels/<runtime>.py` is a program that each case copies into a fresh folder as `kernels.py` and imports
-  in a process of its own, without pytest. It imports the runtime (and whatever stands in for a device), and
-  it defines the functions below; each returns a number or a str, which must be the same with and without
-  us. Importing it compiles nothing.
-
-    main()          Compile the kernel `main_kernel`, stored, on the first call and launch it on every call.
-                    Its body holds the identifier `MARKER`, so that a leaked text is found.
-    second()        The same with another kernel, stored, that shares nothing with the first.
-    unstored()      The same with a kernel that the runtime does not store.
-    failing()       Compile a kernel that cannot be compiled, because its body reads `MARKER`, which is
-                    defined nowhere. Raises what the runtime raises, the same at every call.
-    unloadable()    Find an artifact that cannot be loaded: a broken entry that this function has put into
-                    the store, or a device that refuses. Raises what the runtime raises.
-    control_flow()  End well, after exceptions inside the runtime that are part of how it works.
-    another(n)      Compile and launch one more kernel, a new one for every `n`, not stored, quickly.
-    quick(n)        Go through a point of shape `trip` once as cheaply as the runtime can, be it by failing;
-                    return an object (kernel, function, ...) that must die once the caller drops it.
-    on_launch()     Return the objects that a launch of `main` goes through: the kernel, a launcher, ...
-                    Their attributes, and those of their classes, are compared with and without us.
+  in a process of its own, without pytest. It imports the runtime (and whatever stands in for a device), it
+  defines the functions of `Kernels`, and importing it compiles nothing.
 
 A case that a runtime cannot have is named with its reason in `support.json`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 MARKER = "otk_secret_marker"
 """An identifier that stands in the bodies of kernels and nowhere else."""
+
+Value = int | float | str
+
+
+class Kernels(Protocol):
+    """The functions of a program of kernels; what they return is the same with and without us."""
+
+    def main(self) -> Value:
+        """Compile `main_kernel`, stored, on the first call, and launch it on every call.
+
+        Its body holds the identifier `MARKER`, so that a leaked text is found.
+        """
+        ...
+
+    def second(self) -> Value:
+        """Do the same with another kernel, stored, that shares nothing with the first."""
+        ...
+
+    def unstored(self) -> Value:
+        """Do the same with a kernel that the runtime does not store."""
+        ...
+
+    def failing(self) -> Value:
+        """Raise what the runtime raises for a kernel whose body reads `MARKER`, defined nowhere.
+
+        Every call fails, with an exception of the same class and text.
+        """
+        ...
+
+    def unloadable(self) -> Value:
+        """Raise what the runtime raises for an artifact that is found and cannot be loaded.
+
+        Because of a broken entry that this function has put into the store, or a device that refuses.
+        """
+        ...
+
+    def control_flow(self) -> Value:
+        """End well, after exceptions inside the runtime that are part of how it works."""
+        ...
+
+    def another(self, n: int) -> Value:
+        """Compile and launch one more kernel, a new one for every `n`, quickly; stored where that can be."""
+        ...
+
+    def quick(self, n: int) -> object:
+        """Go through a point of shape `trip` once, as cheaply as the runtime can, be it by failing.
+
+        Returns an object (kernel, function, ...) that can be weakly referenced and that must die once the
+        caller drops it.
+        """
+        ...
+
+    def on_launch(self) -> Sequence[object]:
+        """Return the objects that a launch of `main` goes through: the kernel, a launcher, ...
+
+        Their attributes, and those of their classes, are compared with and without us.
+        """
+        ...
+
 
 After = str
 """What a trip comes to: an outcome (`compiled`, `loaded`, `rekeyed`), or `raises <error.type>`."""

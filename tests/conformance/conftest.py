@@ -1,0 +1,68 @@
+"""Runs every case for every runtime that can be imported here."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.adapter import Adapter
+from conformance.report import Case, Report
+
+HERE = Path(__file__).parent
+ADAPTERS: list[Adapter] = [
+    importlib.import_module(f"conformance.adapters.{path.stem}").ADAPTER
+    for path in sorted((HERE / "adapters").glob("[!_]*.py"))
+]
+SUPPORT: dict[str, Any] = json.loads((HERE / "support.json").read_text())
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "adapter" in metafunc.fixturenames:
+        metafunc.parametrize("adapter", ADAPTERS, ids=[adapter.runtime for adapter in ADAPTERS])
+
+
+@pytest.fixture
+def case(
+    adapter: Adapter,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    compiled_and_loaded: Callable[[Adapter], tuple[Report, Report]],
+) -> Case:
+    name = case_name(request.function.__name__)
+    reason = SUPPORT["cannot"].get(adapter.runtime, {}).get(name)
+    if reason is not None:
+        pytest.skip(f"{adapter.runtime}: {reason}")
+    spec = find_spec(adapter.module)
+    if spec is None or spec.origin is None:  # a folder of tests of that name is no runtime
+        if os.environ.get("OTEL_KERNEL_REQUIRE_ALL") == "1":
+            pytest.fail(f"{adapter.module} is required here and cannot be imported")
+        pytest.skip(f"{adapter.module} is not installed")
+    return Case(adapter, tmp_path, lambda: compiled_and_loaded(adapter))
+
+
+@pytest.fixture(scope="session")
+def compiled_and_loaded(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[[Adapter], tuple[Report, Report]]:
+    """Return what runs `trips:main` cold and warm, once for a runtime."""
+    done: dict[str, tuple[Report, Report]] = {}
+
+    def runs(adapter: Adapter) -> tuple[Report, Report]:
+        if adapter.runtime not in done:
+            case = Case(adapter, tmp_path_factory.mktemp(adapter.runtime), lambda: runs(adapter))
+            done[adapter.runtime] = case.run("trips:main"), case.run("trips:main")
+        return done[adapter.runtime]
+
+    return runs
+
+
+def case_name(function: str) -> str:
+    """Return how the support table calls the case of a test function."""
+    return function.removeprefix("test_").replace("_", " ")

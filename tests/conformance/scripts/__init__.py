@@ -1,0 +1,1 @@
+"""What the cases run, each function in a process of its own."""
