@@ -12,7 +12,7 @@ from enum import Enum
 from reprlib import repr as shortened
 from typing import TypeVar
 
-from otel_kernel import semconv
+from otel_kernel import faults, semconv
 from otel_kernel.records import (
     Abandoned,
     AttributeValue,
@@ -138,11 +138,10 @@ def to_attributes(
     Args:
         trip: a trip that has ended.
         inline_limit: bytes up to which a text is an attribute.
-        texts: where longer texts go; without it only their digests travel.
+        texts: where longer texts go; without it, or where it cannot be written, only their digests travel.
 
     Raises:
         ValueError: the trip is unfinished.
-        OSError: a text file cannot be written.
     """
     if trip.duration_ns is None:
         raise ValueError(f"trip {trip.seq} of session {trip.session.id} is unfinished and has no span yet")
@@ -185,8 +184,7 @@ def _write_text(
         if digest.size <= inline_limit:
             attributes[text_name] = text
             attributes[location_name] = "inline"
-        elif texts is not None:
-            texts.put(text, digest.sha256)
+        elif texts is not None and _keep(texts, text, digest):
             attributes[location_name] = "file"
         else:
             attributes[location_name] = "none"
@@ -201,6 +199,15 @@ def _write_text(
         digest = text
     attributes[sha256_name] = digest.sha256
     attributes[size_name] = digest.size
+
+
+def _keep(texts: TextFiles, text: str, digest: TextDigest) -> bool:
+    try:
+        texts.put(text, digest.sha256)
+    except OSError:
+        faults.caught(f"keeping a text in {texts.folder}")
+        return False
+    return True
 
 
 class _UnreadableError(Exception):

@@ -14,7 +14,7 @@ from strategies import trips
 
 from mapping.carriers import CARRIERS, difference, span_of, with_ids
 from otel_kernel import semconv
-from otel_kernel.mapping import INLINE_LIMIT
+from otel_kernel.mapping import INLINE_LIMIT, to_attributes
 from otel_kernel.records import UINT128_MAX, KernelCacheKey, Text, TextDigest, Trip, TruncatedText, escape
 from otel_kernel.texts import TextFiles
 
@@ -97,3 +97,28 @@ def test_an_unfinished_trip_has_no_attributes_to_end_with() -> None:
 
     with pytest.raises(ValueError, match=r"trip 7 of session 5{32} is unfinished"):
         span_of(with_ids(trip))
+
+
+@pytest.mark.parametrize(("text", "limit"), [("", 0), ("abc", 3), ("\U0001f9ff", 4)])
+def test_a_text_of_just_the_limit_in_bytes_is_inline_and_one_byte_more_is_not(text: str, limit: int) -> None:
+    inline = to_attributes(a_record(ir=text), inline_limit=limit)
+    longer = to_attributes(a_record(ir=text + "x"), inline_limit=limit)
+
+    assert ("inline", text) == (inline[semconv.IR_LOCATION], inline[semconv.IR_TEXT])
+    assert "none" == longer[semconv.IR_LOCATION]
+    assert semconv.IR_TEXT not in longer
+
+
+@pytest.mark.faults_logged
+def test_a_text_that_cannot_be_kept_costs_the_text_and_not_the_trip(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "texts").write_text("a file in the place of the folder")
+    texts = TextFiles(tmp_path / "texts")
+    sent = with_ids(a_record(ir="ir", source="source", attributes=ALWAYS))
+    span = span_of(sent, inline_limit=0, texts=texts)
+    expected = replace(sent, ir=_left(sent.ir, 0, None), source=_left(sent.source, 0, None))
+
+    assert "" == difference(expected, CARRIERS["readable span"](span, texts))
+    (said,) = caplog.records
+    assert f"keeping a text in {tmp_path / 'texts'} failed" in said.message
