@@ -53,7 +53,7 @@ def _replaced(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     if parameter in kwargs:
         return args, {**kwargs, parameter: _carried(kwargs[parameter], variables)}
-    position = positions[parameter]
+    position = positions.get(parameter, len(args))
     if position >= len(args):
         return args, kwargs
     return (*args[:position], _carried(args[position], variables), *args[position + 1 :]), kwargs
