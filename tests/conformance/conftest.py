@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import importlib
-import json
 import os
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from conformance import support
 from conformance.adapter import Adapter
 from conformance.report import Case, Report
 
@@ -20,7 +19,7 @@ ADAPTERS: list[Adapter] = [
     importlib.import_module(f"conformance.adapters.{path.stem}").ADAPTER
     for path in sorted((HERE / "adapters").glob("[!_]*.py"))
 ]
-SUPPORT: dict[str, Any] = json.loads((HERE / "support.json").read_text())
+SUPPORT = support.read()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -35,8 +34,8 @@ def case(
     request: pytest.FixtureRequest,
     compiled_and_loaded: Callable[[Adapter], tuple[Report, Report]],
 ) -> Case:
-    name = case_name(request.function.__name__)
-    reason = SUPPORT["cannot"].get(adapter.runtime, {}).get(name)
+    name = support.case_name(request.function.__name__)
+    reason = SUPPORT.cannot.get(adapter.runtime, {}).get(name)
     if reason is not None:
         pytest.skip(f"{adapter.runtime}: {reason}")
     spec = find_spec(adapter.module)
@@ -61,8 +60,3 @@ def compiled_and_loaded(
         return done[adapter.runtime]
 
     return runs
-
-
-def case_name(function: str) -> str:
-    """Return how the support table calls the case of a test function."""
-    return function.removeprefix("test_").replace("_", " ")
