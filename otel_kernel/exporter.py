@@ -1,6 +1,6 @@
 """Finished spans back to typed trips, inside the process that made them.
 
-The one module that needs the SDK when it is imported.
+Needs the SDK when it is imported.
 """
 
 from __future__ import annotations

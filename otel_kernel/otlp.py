@@ -34,16 +34,19 @@ def check_endpoint(url: str) -> tuple[str, str]:
 
 
 def private_provider(url: str) -> TracerProvider:
-    """Return a provider that samples everything and belongs to otel-kernel alone.
+    """Return a provider that samples everything, cuts nothing and belongs to otel-kernel alone.
 
     Raises:
         ValueError: the URL is no OTLP endpoint.
         ImportError: the SDK or the exporter is not installed.
     """
     from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import SpanLimits
     from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
     from opentelemetry.sdk.trace.sampling import ALWAYS_ON
+
+    from otel_kernel.splitting import SplittingExporter
 
     protocol, endpoint = check_endpoint(url)
     exporter: SpanExporter
@@ -55,6 +58,13 @@ def private_provider(url: str) -> TracerProvider:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as HttpExporter
 
         exporter = HttpExporter(endpoint=endpoint)
-    provider = SdkTracerProvider(sampler=ALWAYS_ON, resource=Resource.create())
-    provider.add_span_processor(BatchSpanProcessor(exporter))
+    unlimited = SpanLimits.UNSET  # the limits in the environment are meant for the program's own spans
+    limits = SpanLimits(
+        max_attributes=unlimited,
+        max_span_attributes=unlimited,
+        max_attribute_length=unlimited,
+        max_span_attribute_length=unlimited,
+    )
+    provider = SdkTracerProvider(sampler=ALWAYS_ON, resource=Resource.create(), span_limits=limits)
+    provider.add_span_processor(BatchSpanProcessor(SplittingExporter(exporter)))
     return provider

@@ -9,19 +9,22 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 
 from otlp.receiver import Protocol, Receiver
 
 
+def span_exporter(receiver: Receiver, protocol: Protocol) -> SpanExporter:
+    """Return an exporter that sends to `receiver`."""
+    if protocol == "grpc":
+        return GrpcSpans(endpoint=f"127.0.0.1:{receiver.grpc_port}", insecure=True, timeout=5)
+    return HttpSpans(endpoint=f"http://127.0.0.1:{receiver.http_port}/v1/traces")
+
+
 def tracer_provider(receiver: Receiver, protocol: Protocol) -> TracerProvider:
     """Return a provider whose spans go to `receiver`."""
-    if protocol == "grpc":
-        exporter: GrpcSpans | HttpSpans = GrpcSpans(endpoint=f"127.0.0.1:{receiver.grpc_port}", insecure=True)
-    else:
-        exporter = HttpSpans(endpoint=f"http://127.0.0.1:{receiver.http_port}/v1/traces")
     provider = TracerProvider(shutdown_on_exit=False)
-    provider.add_span_processor(BatchSpanProcessor(exporter))
+    provider.add_span_processor(BatchSpanProcessor(span_exporter(receiver, protocol)))
     return provider
 
 
