@@ -7,6 +7,7 @@ It lives here and not in an `instrument()` call because that call may come twice
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -66,13 +67,8 @@ def configure(
         known = before.options if before else from_environment()
         after = merge(known, options)
         spans = before.spans if before else (Spans(tracer_provider, meter_provider),)
-        if before and (tracer_provider is not None or meter_provider is not None):
-            program = spans[0]
-            program.silence()
-            spans = (
-                Spans(tracer_provider or program.tracer_provider, meter_provider or program.meter_provider),
-                *spans[1:],
-            )
+        if before:
+            spans = (_program_spans(spans[0], tracer_provider, meter_provider), *spans[1:])
         if before is None or before.options.otlp != after.otlp:
             spans = (spans[0], *_private_spans(after.otlp))
         sinks = before.sinks if before else ()
@@ -85,18 +81,32 @@ def configure(
 
 def add_sink(sink: Sink) -> None:
     """Hand every trip from here on to `sink` as well."""
-    global _current
-    pipeline = current()
-    with _lock:
-        _current = replace(pipeline, sinks=(*pipeline.sinks, sink))
+    _change_sinks(lambda sinks: (*sinks, sink))
 
 
 def remove_sink(sink: Sink) -> None:
     """Hand nothing to `sink` any more."""
+    _change_sinks(lambda sinks: tuple(each for each in sinks if each is not sink))
+
+
+def _change_sinks(change: Callable[[tuple[Sink, ...]], tuple[Sink, ...]]) -> None:
     global _current
-    pipeline = current()
+    made = current()
     with _lock:
-        _current = replace(pipeline, sinks=tuple(each for each in pipeline.sinks if each is not sink))
+        pipeline = _current or made  # another thread may have changed it since
+        _current = replace(pipeline, sinks=change(pipeline.sinks))
+
+
+def _program_spans(
+    present: Spans, tracer_provider: TracerProvider | None, meter_provider: MeterProvider | None
+) -> Spans:
+    traces = tracer_provider if tracer_provider is not None else present.tracer_provider
+    meters = meter_provider if meter_provider is not None else present.meter_provider
+    if traces is present.tracer_provider and meters is present.meter_provider:
+        return present
+    if meters is not present.meter_provider:
+        present.silence()  # else its gauge goes on: a meter has each instrument once, with its first callback
+    return Spans(traces, meters)
 
 
 def _is_recording(sink: Sink) -> bool:
