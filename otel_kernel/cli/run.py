@@ -89,7 +89,7 @@ def _start(command: tuple[str, ...], environment: Mapping[str, str]) -> int:
 
 def _environment_of_none() -> dict[str, str]:
     """Return an environment in which nothing is recorded, also not for a run that we are part of."""
-    left_out = (boot.BOOT_VARIABLE, boot.BOOTED_VARIABLE, RECORDING_VARIABLE, OTLP_VARIABLE)
+    left_out = (boot.BOOT_VARIABLE, boot.BOOTED_VARIABLE, RUN_VARIABLE, RECORDING_VARIABLE, OTLP_VARIABLE)
     kept = {name: value for name, value in os.environ.items() if name not in left_out}
     return {**kept, LEVEL_VARIABLE: RecordLevel.OFF.value}
 
