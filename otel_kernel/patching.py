@@ -61,29 +61,72 @@ class Point:
 class Patch:
     """One wrapper in place. A disabled one lets every call pass."""
 
-    __slots__ = ("attribute", "copies", "enabled", "holder", "installed", "original")
+    __slots__ = ("attribute", "enabled", "holder", "pairs", "point", "wrap")
 
-    def __init__(self, holder: Any, attribute: str, original: Any, point: Point) -> None:
+    def __init__(self, holder: Any, attribute: str, point: Point, body: WrapperFunction) -> None:
         self.holder = holder
         self.attribute = attribute
-        self.original = original
-        self.copies = point.copies
-        self.installed: Any = None
+        self.point = point
         self.enabled = True
+        self.pairs: list[tuple[Any, Any]] = []
+        """Each original with its wrapper: first that of the point itself, then other ones of its copies."""
+
+        def wrapper(
+            wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+        ) -> Any:
+            return body(wrapped, instance, args, kwargs) if self.enabled else wrapped(*args, **kwargs)
+
+        self.wrap = wrapper
+
+    @property
+    def original(self) -> Any:
+        """What stood at the point."""
+        return self.pairs[0][0]
+
+    @property
+    def installed(self) -> Any:
+        """What stands there since."""
+        return self.pairs[0][1]
+
+    def wrapper_of(self, original: Any) -> Any:
+        """Return the wrapper of `original`, always the same one."""
+        for known, wrapper in self.pairs:
+            if known is original:
+                return wrapper
+        if self.point.copied:
+            plain = _plain_method if isinstance(self.holder, type) else _plain_function
+            wrapper = plain(original, self.wrap)
+        else:
+            wrapper = wrapt.FunctionWrapper(original, self.wrap)
+        setattr(wrapper, _MARK, self)
+        self.pairs.append((original, wrapper))
+        return wrapper
+
+    def is_wrapper(self, function: Any) -> bool:
+        """Whether `function` is one of this patch's own."""
+        return any(wrapper is function for _, wrapper in self.pairs)
+
+    def cover_copies(self) -> None:
+        """Wrap what stands where else the function may be, unless ours is in it."""
+        for holder, attribute in self._copies():
+            present = _present(holder, attribute)
+            if callable(present) and _ours_under(present) is None:
+                setattr(holder, attribute, self.wrapper_of(present))
 
     def restore(self) -> None:
         """Put the original back if our wrapper is on top; else another tool's stays and ours lets pass."""
         self.enabled = False
-        self.replace_copies(self.installed, self.original)
+        for holder, attribute in self._copies():
+            present = _present(holder, attribute)
+            for original, wrapper in self.pairs:
+                if present is wrapper:
+                    setattr(holder, attribute, original)
         if _present(self.holder, self.attribute) is self.installed:
             setattr(self.holder, self.attribute, self.original)
             _patches.pop((id(self.holder), self.attribute), None)
 
-    def replace_copies(self, old: Any, new: Any) -> None:
-        """Put `new` wherever else the point's function was copied to and `old` is now."""
-        for holder, attribute in self.copies() if self.copies is not None else ():
-            if _present(holder, attribute) is old:
-                setattr(holder, attribute, new)
+    def _copies(self) -> Iterable[tuple[Any, str]]:
+        return self.point.copies() if self.point.copies is not None else ()
 
 
 _patches: dict[tuple[int, str], Patch] = {}
@@ -104,32 +147,21 @@ def install(runtime: str, point: Point) -> Patch:
             raise MissingPointError(f"{point} is wrapped by otel-kernel under another name already")
         _patches[id(holder), attribute] = ours
         ours.enabled = True
-        ours.replace_copies(ours.original, ours.installed)
+        ours.cover_copies()
         return ours
     if point.copied and isinstance(original, (staticmethod, classmethod)):
         raise MissingPointError(f"{point} is no plain function or method")
     lost = _patches.get((id(holder), attribute))
     if lost is not None:
         lost.enabled = False  # reloaded, or hidden by another tool: a call must not pass two of ours
-    patch = Patch(holder, attribute, original, point)
-    body = point.shape(runtime, point, _positions(point, holder, original))
-
-    def wrapper(
-        wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        return body(wrapped, instance, args, kwargs) if patch.enabled else wrapped(*args, **kwargs)
-
-    if point.copied:
-        patch.installed = (_plain_method if isinstance(holder, type) else _plain_function)(original, wrapper)
-    else:
-        patch.installed = wrapt.FunctionWrapper(original, wrapper)
-    setattr(patch.installed, _MARK, patch)
+    patch = Patch(holder, attribute, point, point.shape(runtime, point, _positions(point, holder, original)))
+    installed = patch.wrapper_of(original)
     try:
-        setattr(holder, attribute, patch.installed)
+        setattr(holder, attribute, installed)
     except (AttributeError, TypeError) as error:
         raise MissingPointError(f"{point} cannot be replaced: {error}") from None
     _patches[id(holder), attribute] = patch
-    patch.replace_copies(original, patch.installed)
+    patch.cover_copies()
     return patch
 
 
@@ -143,7 +175,7 @@ def _ours_under(top: Any) -> Patch | None:
     """Return the patch whose wrapper is `top`, or lies under wrappers of other tools that tell what they wrap."""
     for _ in range(_DEEPEST):
         marked = getattr(top, _MARK, None)  # which wrappers on top show too, as if it were their own
-        if isinstance(marked, Patch) and marked.installed is top:
+        if isinstance(marked, Patch) and marked.is_wrapper(top):
             return marked
         top = getattr(top, "__wrapped__", None)
     return None
