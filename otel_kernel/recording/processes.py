@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-_START_FIELD = 19
-"""Place of the start time among the fields of `/proc/<pid>/stat` that follow the name."""
+_START_FIELD: Final = 19
+"""Place of the start time among the fields of `/proc/<pid>/stat` that follow the name; the state is first."""
+
+_ENDED: Final = ("Z", "X")
+"""States of a process that runs no more and waits to be reaped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,5 +54,5 @@ def _start(pid: int) -> int | None:
     except OSError:
         return None
     # The name before the last parenthesis may hold spaces and parentheses of its own.
-    state, *fields = stat.rpartition(")")[2].split()
-    return None if state in "ZX" else int(fields[_START_FIELD - 1])
+    fields = stat.rpartition(")")[2].split()
+    return None if fields[0] in _ENDED else int(fields[_START_FIELD])

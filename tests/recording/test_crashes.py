@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -39,6 +40,18 @@ def start(program: str, *args: object) -> subprocess.Popen[str]:
     )
 
 
+def output_of(program: subprocess.Popen[str]) -> str:
+    """Wait for the program to end well, and return what it printed."""
+    try:
+        output, errors = program.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        program.kill()
+        raise
+
+    assert "" == errors
+    return output
+
+
 def kill_writers(path: Path, folder: Path, first: int) -> dict[int, list[str]]:
     """Kill writers one after the other, at random moments; return what each had acknowledged."""
     acknowledged: dict[int, list[str]] = {}
@@ -58,9 +71,7 @@ def kill_writers(path: Path, folder: Path, first: int) -> dict[int, list[str]]:
                 os.kill(pid, signal.SIGKILL)
                 seen += lines.readlines()
             acknowledged[number] = [line.strip() for line in seen]
-        _, errors = parent.communicate(timeout=60)
-
-        assert "" == errors
+        output_of(parent)
     return acknowledged
 
 
@@ -92,11 +103,10 @@ def test_nothing_acknowledged_is_lost_in_200_kills(tmp_path: Path) -> None:
 def test_a_fork_while_another_thread_writes_loses_nothing(tmp_path: Path) -> None:
     path = tmp_path / "r.db"
     with start("fork_while_writing.py", path) as program:
-        output, errors = program.communicate(timeout=120)
+        output = output_of(program)
     failed, written = map(int, output.split())
     trips = list(read_trips(path))
 
-    assert "" == errors
     assert 0 == failed
     assert written > 60, "the thread hardly wrote"
     assert list(range(written)) == [trip.seq for trip in trips if trip.session == SESSION]
@@ -108,19 +118,32 @@ def test_a_fork_while_another_thread_writes_loses_nothing(tmp_path: Path) -> Non
 def test_a_fork_at_any_step_of_a_write_loses_nothing(tmp_path: Path) -> None:
     path = tmp_path / "r.db"
     with start("fork_at_every_step.py", path) as program:
-        output, errors = program.communicate(timeout=120)
+        output = output_of(program)
     failed, steps = map(int, output.split())
     trips = list(read_trips(path))
 
-    assert "" == errors
     assert 0 == failed
     assert steps > 30, "the steps were not seen"
     assert list(range(steps + 1)) == [trip.seq for trip in trips if trip.session == SESSION]
     assert list(range(1, steps)) == [trip.seq for trip in trips if trip.session == other_session(1)]
 
 
-@pytest.mark.parametrize("present", [False, True], ids=["new file", "file there"])
-def test_eight_first_openers_at_once_all_write(tmp_path: Path, present: bool) -> None:
+def leave_out_the_log(path: Path) -> None:
+    """Make a recording as a backup leaves it: the first opener turns its log on again."""
+    create_or_check(path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+
+
+BEFORE: dict[str, Callable[[Path], object]] = {
+    "no file": lambda path: None,
+    "recording": create_or_check,
+    "recording from a backup": leave_out_the_log,
+}
+
+
+@pytest.mark.parametrize("before", BEFORE.values(), ids=list(BEFORE))
+def test_eight_first_openers_at_once_all_write(tmp_path: Path, before: Callable[[Path], object]) -> None:
     rounds = 15
     with ExitStack() as stack:
         programs = [stack.enter_context(start("open_at_once.py", number)) for number in range(8)]
@@ -129,8 +152,7 @@ def test_eight_first_openers_at_once_all_write(tmp_path: Path, present: bool) ->
             assert "ready\n" == program.stdout.readline()
         for number in range(rounds):
             path = tmp_path / f"{number}.db"
-            if present:
-                create_or_check(path)
+            before(path)
             for program in programs:
                 assert program.stdin is not None
                 program.stdin.write(f"{path}\n")
@@ -138,9 +160,9 @@ def test_eight_first_openers_at_once_all_write(tmp_path: Path, present: bool) ->
             for program in programs:
                 assert program.stdout is not None
                 assert "done\n" == program.stdout.readline()
-        errors = [program.communicate(timeout=60)[1] for program in programs]
+        for program in programs:
+            output_of(program)
     sessions = [{trip.session.id for trip in read_trips(tmp_path / f"{n}.db")} for n in range(rounds)]
 
-    assert [""] * 8 == errors
     assert [{other_session(number).id for number in range(8)}] * rounds == sessions
     assert [] == list(tmp_path.glob("*.new")), "files that were to become the recording were left"

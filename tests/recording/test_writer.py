@@ -17,6 +17,7 @@ from example_trips import SESSION, a_record, an_unfinished_trip, other_session
 
 from otel_kernel import semconv
 from otel_kernel.recording.errors import RecordingError
+from otel_kernel.recording.file import create_or_check
 from otel_kernel.recording.reader import connect_readonly, read_trips
 from otel_kernel.recording.writer import RecordingSink
 from otel_kernel.records import AttributeValue, Trip
@@ -285,6 +286,23 @@ def test_a_lock_that_is_never_given_back_is_waited_for_once(tmp_path: Path) -> N
     sink.close()
 
     assert [0, 20] == [trip.seq for trip in read_trips(path)]
+
+
+def test_a_lock_at_the_first_opening_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    create_or_check(path)
+    # Without a log, as a backup leaves it, SQLite itself does not wait: it refuses at once.
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as holder:
+        holder.execute("PRAGMA journal_mode = DELETE")
+        holder.execute("BEGIN IMMEDIATE")
+        release = threading.Timer(0.3, lambda: holder.execute("ROLLBACK"))
+        release.start()
+        sink = RecordingSink(path)
+        sink.finished(a_record())
+        release.join()
+    sink.close()
+
+    assert [a_record()] == list(read_trips(path))
 
 
 def test_a_forked_child_writes_its_own_session(tmp_path: Path) -> None:
