@@ -84,6 +84,8 @@ def _is_for_us_alone(received: signal.struct_siginfo, program: int) -> bool:
 def end_like(status: int) -> int:
     """Die of the signal that `status` tells of, or return the exit code that it tells of."""
     for stream in (sys.stdout, sys.stderr):
+        if stream is None:
+            continue  # closed by whoever started us
         try:
             stream.flush()
         except OSError:

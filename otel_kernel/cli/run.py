@@ -160,9 +160,9 @@ def _report(recording: Path, run_id: str, words: Path) -> None:
 
 
 def _summarize(recording: Path, run_id: str) -> None:
-    print(f"run {run_id}: {recording}", file=sys.stderr)
+    click.echo(f"run {run_id}: {recording}", err=True)
 
 
 def _say(line: str) -> None:
     with contextlib.suppress(OSError):  # nobody reads it any more
-        print(f"otel-kernel: {line}", file=sys.stderr)
+        click.echo(f"otel-kernel: {line}", err=True)

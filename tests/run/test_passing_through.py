@@ -85,18 +85,25 @@ def test_level_off_starts_the_program_alone(tmp_path: Path) -> None:
     assert [] == list(tmp_path.iterdir())
 
 
-def test_closed_stderr_changes_no_exit_code(tmp_path: Path) -> None:
-    command = [OTEL_KERNEL, "run", "--recording", "recording.db", "--", "sh", "-c", "exit 3"]
-    reading, writing = os.pipe()
-    os.close(reading)
-    try:
-        result = subprocess.run(
-            command, cwd=tmp_path, env=environment(), stderr=writing, timeout=60, check=False
-        )
-    finally:
-        os.close(writing)
+@pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full", ">&- 2>&-", "2> >(exec true)"])
+@pytest.mark.parametrize("program", ["exit 3", "echo output; exit 3"])
+def test_streams_that_take_nothing_change_no_exit_code(
+    program: str, redirection: str, tmp_path: Path
+) -> None:
+    command = f"'{OTEL_KERNEL}' run --recording recording.db -- sh -c '{program}' {redirection}"
+    result = subprocess.run(
+        ["bash", "-c", command],
+        cwd=tmp_path,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )
 
     assert 3 == result.returncode
+    expected = "output\n" if "output" in program and ">&- 2" not in redirection else ""
+    assert expected == result.stdout
 
 
 def test_run_inside_a_run_records_to_its_own_recording(tmp_path: Path) -> None:
