@@ -82,7 +82,11 @@ class RecordingSink:
         _sinks.add(self)
 
     def __del__(self) -> None:
-        self.close()
+        try:
+            if self._connection is not None:
+                self._connection.close()
+        except Exception:
+            pass  # not by `suppress`, which may be gone when the interpreter ends
 
     def started(self, trip: Trip) -> None:
         """Write an unfinished trip.

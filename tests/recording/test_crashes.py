@@ -128,6 +128,15 @@ def test_a_fork_at_any_step_of_a_write_loses_nothing(tmp_path: Path) -> None:
     assert list(range(1, steps)) == [trip.seq for trip in trips if trip.session == other_session(1)]
 
 
+def test_a_program_that_ends_with_an_open_sink_hears_nothing_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    with start("end_with_an_open_sink.py", path) as program:
+        assert "" == output_of(program)
+
+    assert 0 == program.returncode
+    assert 1 == len(list(read_trips(path)))
+
+
 def leave_out_the_log(path: Path) -> None:
     """Make a recording as a backup leaves it: the first opener turns its log on again."""
     create_or_check(path)
