@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 from collections.abc import Callable
@@ -30,14 +31,16 @@ def caught(where: str) -> None:
     if cause in _seen:
         return
     _seen.add(cause)
-    logger.warning(
-        "%s failed in otel-kernel (%s at %s); the program goes on, its telemetry may lack a part. "
-        "Said once; the traceback is at level DEBUG.",
-        where,
-        type(error).__name__,
-        line,
-    )
-    logger.debug("traceback of the fault in %s", where, exc_info=error)
+    # A filter or a handler of the program's that raises must not reach it through us.
+    with contextlib.suppress(Exception):
+        logger.warning(
+            "%s failed in otel-kernel (%s at %s); the program goes on, its telemetry may lack a part. "
+            "Said once; the traceback is at level DEBUG.",
+            where,
+            type(error).__name__,
+            line,
+        )
+        logger.debug("traceback of the fault in %s", where, exc_info=error)
 
 
 def guarded(where: str, function: Callable[..., object]) -> Callable[..., None]:

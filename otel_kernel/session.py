@@ -28,26 +28,21 @@ def _inherited_run() -> str:
     return run
 
 
-_session: Session | None = None
-_seq = itertools.count()
-
-
-def _forget() -> None:
+def _begin(run: str) -> None:
     global _session, _seq
-    _session = None
-    _seq = itertools.count()
+    _session, _seq = Session(id=secrets.token_hex(16), run=run), itertools.count()
 
 
-os.register_at_fork(after_in_child=_forget)
+# Drawn now and not by the first trip: the first trips of two threads belong to one session.
+_session: Session
+_seq: itertools.count[int]
+_begin(_inherited_run())
+os.register_at_fork(after_in_child=lambda: _begin(_session.run))
 
 
 def current() -> Session:
     """Return the session of this process; a forked child has one of its own."""
-    global _session
-    session = _session
-    if session is None:
-        session = _session = Session(id=secrets.token_hex(16), run=_inherited_run())
-    return session
+    return _session
 
 
 def next_seq() -> int:

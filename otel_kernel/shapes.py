@@ -12,6 +12,7 @@ sees its own result or its own exception.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Generator, Mapping
 from typing import Any, TypeAlias
 
@@ -106,7 +107,7 @@ def _begin(runtime: str, where: str, read: TripReader, call: Call) -> _Visit | N
         try:
             pending.settle()
             open_trip = OpenTrip(runtime, begin, state)
-            open_trip.begin()
+            _begin_trip(open_trip)
         except BaseException:
             steps.close()
             raise
@@ -114,6 +115,14 @@ def _begin(runtime: str, where: str, read: TripReader, call: Call) -> _Visit | N
     except Exception:
         faults.caught(where)
         return None
+
+
+def _begin_trip(open_trip: OpenTrip) -> None:
+    try:
+        open_trip.begin()
+    except BaseException:
+        open_trip.discard()
+        raise
 
 
 def _end(
@@ -124,20 +133,22 @@ def _end(
     error: BaseException | None,
 ) -> None:
     try:
-        open_trip.stop(result, error)
-    except Exception:
-        faults.caught(where)
-    try:
+        _guard(where, open_trip.stop, result, error)
+        _guard(where, _send, steps, open_trip)
+    finally:  # of an interrupt: no lock of the runtime stays taken, no span open
+        _guard(where, steps.close)
+        if not open_trip.held:
+            _guard(where, open_trip.finish)
+
+
+def _send(steps: Generator[Begin, OpenTrip, None], open_trip: OpenTrip) -> None:
+    with contextlib.suppress(StopIteration):
         steps.send(open_trip)
-        steps.close()
-    except StopIteration:
-        pass
-    except Exception:
-        faults.caught(where)
-    if open_trip.held:
-        return
+
+
+def _guard(where: str, step: Callable[..., object], *arguments: object) -> None:
     try:
-        open_trip.finish()
+        step(*arguments)
     except Exception:
         faults.caught(where)
 
@@ -272,15 +283,19 @@ def _read_around(
         call.result = wrapped(*call.args, **call.kwargs)
     except BaseException as error:
         call.error = error
-        _step(where, steps)
+        _last_step(where, steps)
         call.error = None  # an exception that we hold would hold its frames
         raise
-    _step(where, steps)
+    _last_step(where, steps)
     return call.result
 
 
 def _step(where: str, steps: Generator[None, None, None]) -> None:
+    _guard(where, next, steps, None)
+
+
+def _last_step(where: str, steps: Generator[None, None, None]) -> None:
     try:
-        next(steps, None)
-    except Exception:
-        faults.caught(where)
+        _guard(where, next, steps, None)
+    finally:
+        _guard(where, steps.close)

@@ -19,6 +19,7 @@ from opentelemetry.trace import Span
 from otel_kernel import faults, phases, pipeline, semconv, session
 from otel_kernel.pipeline import Pipeline
 from otel_kernel.records import (
+    INT64_MAX,
     Abandoned,
     AttributeValue,
     CompilationOutcome,
@@ -79,9 +80,11 @@ class OpenTrip:
         "_components",
         "_detail",
         "_elapsed",
+        "_span_id",
         "_started",
         "_ticket",
         "_tokens",
+        "_trace_id",
         "abandoned",
         "error",
         "held",
@@ -105,10 +108,8 @@ class OpenTrip:
     )
 
     def __init__(self, runtime: str, begin: Begin, state: Pipeline) -> None:
-        parent = _current.get()
         self.session: Session = session.current()
-        # A forked child inherits the context of its parent's thread, with a trip that is not its own.
-        self.parent = parent if parent is not None and parent.session is self.session else None
+        self.parent = current()
         self.seq = session.next_seq()
         self.runtime = runtime
         self.kernel = escape(begin.kernel)
@@ -135,8 +136,10 @@ class OpenTrip:
         self._detail: str | None = None
         self._started = 0
         self._elapsed = 0
-        self._ticket = 0
+        self._ticket = -1
         self._tokens: _Tokens | None = None
+        self._trace_id: str | None = None
+        self._span_id: str | None = None
         for name, value in begin.attributes.items():
             self.set(name, value)
 
@@ -153,6 +156,8 @@ class OpenTrip:
             raise ValueError(f"{name} is not defined in semconv as an attribute")
         if type(value) is not definition.type:
             raise ValueError(f"{name} must be {definition.type.__name__}, got {value!r}")
+        if type(value) is int and not -INT64_MAX - 1 <= value <= INT64_MAX:
+            raise ValueError(f"{name} must be an int of 64 bits, got {value!r}")
         self._attributes[name] = escape(value) if isinstance(value, str) else value
 
     def set_key(
@@ -189,7 +194,13 @@ class OpenTrip:
         self._code_digest = digest
 
     def add_stage(self, name: str, duration_ns: int) -> None:
-        """Add the time of a stage; a second time of one name adds up."""
+        """Add the time of a stage in ns, an int; a second time of one name adds up.
+
+        Raises:
+            ValueError: the time is no int.
+        """
+        if type(duration_ns) is not int:
+            raise ValueError(f"the time of stage {name} must be an int of ns, got {duration_ns!r}")
         name = _family_name(name)
         self.stages[name] = self.stages.get(name, 0) + max(0, duration_ns)
 
@@ -208,9 +219,9 @@ class OpenTrip:
         around = enclosing.get()
         for index, spans in enumerate(state.spans):
             self.spans.append(self._start_span(spans, trip, around[index] if index < len(around) else None))
+        self._read_ids()
         if state.sinks:
-            trace_id, span_id = ids(self.spans[0])
-            trip = self._unfinished(trace_id, span_id)
+            trip = self._unfinished()
             for sink in state.sinks:
                 if sink.wants_start:
                     try:
@@ -221,13 +232,27 @@ class OpenTrip:
 
     def resume(self) -> None:
         """Become the current trip and let the clock run; after a `stop` it runs on."""
+        span = self.spans[0]
+        # Without a span of ours the program's own one stays current.
+        around = otel_context.get_current() if span is trace.INVALID_SPAN else trace.set_span_in_context(span)
         self._tokens = (
-            otel_context.attach(trace.set_span_in_context(self.spans[0])),
+            otel_context.attach(around),
             _current.set(self),
             enclosing.set(self.spans),
         )
         self._ticket = trip_began()
         self._started = time.perf_counter_ns()
+
+    def _read_ids(self) -> None:
+        try:
+            self._trace_id, self._span_id = ids(self.spans[0])
+        except Exception:
+            faults.caught("reading the ids of a span")
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the wrapped call goes on, or the load that the trip has waited for."""
+        return self._tokens is not None
 
     def _start_span(self, spans: Spans, trip: Trip, parent: Span | None) -> Span:
         try:
@@ -257,35 +282,59 @@ class OpenTrip:
 
     def finish(self) -> None:
         """Hand the trip, as the readers have left it, to spans and sinks."""
-        state = self.pipeline
-        error = self.error
-        if error is not None and self.outcome is None and self.abandoned is None and self.parent is not None:
-            # Only what leaves the outermost trip is an error: whoever called this one may handle it.
-            self.abandoned = Abandoned.NESTED
-        if self.outcome is None and error is None and self.abandoned is None:
-            self.abandoned = Abandoned.UNREAD
-        failed = self.abandoned is None and self.outcome is None
         try:
-            trip = self._finished(error if failed else None)
-            event = error if failed and self.level is RecordLevel.FULL else None
-            for spans, span in zip(state.spans, self.spans, strict=True):
-                try:
-                    spans.end(
-                        span, trip, inline_limit=state.options.inline_limit, texts=state.texts, error=event
-                    )
-                except Exception:
-                    faults.caught("ending a span")
-            for sink in state.sinks:
-                try:
-                    sink.finished(trip)
-                except Exception:
-                    faults.caught(f"{type(sink).__name__}.finished")
+            if self.session is session.current():  # in a forked child the trip is the parent's to tell of
+                self._tell()
         finally:
             # Nothing of the program's stays alive through us.
-            self.result = self.error = self.parent = None
+            self.result = self.error = self.parent = self.ir = self.source = None
             self.notes.clear()
 
-    def _unfinished(self, trace_id: str | None = None, span_id: str | None = None) -> Trip:
+    def discard(self) -> None:
+        """Leave a trip that could not begin: its spans end as they are."""
+        self.stop(None, None)
+        self._end_bare()
+
+    def _tell(self) -> None:
+        state = self.pipeline
+        self._settle_end()
+        error = self.error if self.abandoned is None else None
+        try:
+            trip = self._finished(error)
+        except BaseException:
+            self._end_bare()
+            raise
+        event = error if self.level is RecordLevel.FULL else None
+        for spans, span in zip(state.spans, self.spans, strict=True):
+            try:
+                spans.end(span, trip, inline_limit=state.options.inline_limit, texts=state.texts, error=event)
+            except Exception:
+                faults.caught("ending a span")
+        for sink in state.sinks:
+            try:
+                sink.finished(trip)
+            except Exception:
+                faults.caught(f"{type(sink).__name__}.finished")
+
+    def _settle_end(self) -> None:
+        """Leave one of outcome, error and abandoned, whatever readers have set."""
+        if self.abandoned is None:
+            if self.error is not None and self.parent is not None:
+                # Only what leaves the outermost trip is an error: whoever called this one may handle it.
+                self.abandoned = Abandoned.NESTED
+            elif self.error is None and self.outcome is None:
+                self.abandoned = Abandoned.UNREAD
+        if self.abandoned is not None or self.error is not None:
+            self.outcome = None
+
+    def _end_bare(self) -> None:
+        for span in self.spans:
+            try:
+                span.end()
+            except Exception:
+                faults.caught("ending a span")
+
+    def _unfinished(self) -> Trip:
         return Trip(
             session=self.session,
             seq=self.seq,
@@ -295,14 +344,13 @@ class OpenTrip:
             kernel=self.kernel,
             started_ns=self.started_ns,
             duration_ns=None,
-            trace_id=trace_id,
-            span_id=span_id,
+            trace_id=self._trace_id,
+            span_id=self._span_id,
             attributes=self._attributes,
         )
 
     def _finished(self, error: BaseException | None) -> Trip:
         self._complete()
-        trace_id, span_id = ids(self.spans[0])
         return Trip(
             session=self.session,
             seq=self.seq,
@@ -319,8 +367,8 @@ class OpenTrip:
             abandoned=self.abandoned,
             error_type=error_type(error) if error is not None else None,
             message=self._message(error) if error is not None else None,
-            trace_id=trace_id,
-            span_id=span_id,
+            trace_id=self._trace_id,
+            span_id=self._span_id,
             attributes=self._attributes,
         )
 
@@ -401,13 +449,17 @@ def _pid() -> int:
 def error_type(error: BaseException) -> str:
     """Return the class of an exception as `error.type` wants it: `module.qualname`, builtins bare."""
     kind = type(error)
-    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    return escape(name)
 
 
 def current() -> OpenTrip | None:
     """Return the trip inside which this code runs, or None."""
     trip = _current.get()
-    return trip if trip is not None and trip.session is session.current() else None
+    if trip is None or not trip.is_running:
+        return None  # a task or a thread may have the context of a trip that is over
+    # A forked child has the context of its parent's thread, with a trip that is not its own.
+    return trip if trip.session is session.current() else None
 
 
 def wanted() -> Pipeline | None:
