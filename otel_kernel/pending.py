@@ -273,6 +273,7 @@ def _load_begins(watch: _Watch, watched: object) -> OpenTrip | SideSpan | None:
         return span
     except Exception:
         faults.caught(f"the load of {watch.runtime}")
+        _finish(trip)
         return None
 
 
