@@ -91,7 +91,7 @@ class _Fault:
     def __init__(self, line: Line) -> None:
         self._line = line
         # A class of its own, since a cause is told from others by where it was raised and by its class.
-        self._error: type[Exception] = type(f"FaultAtLine{line[1]}", (Exception,), {})
+        self._error: type[Exception] = type(f"Fault_{Path(line[0]).stem}_{line[1]}", (Exception,), {})
         self.raised = False
 
     def __enter__(self) -> _Fault:
