@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import sys
 from collections.abc import Collection, Iterable
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -83,7 +85,12 @@ class KernelInstrumentor(BaseInstrumentor):  # type: ignore[misc] # untyped upst
             self._refuse(str(error))  # a reader imports what this version has not
             return
         for name in dict.fromkeys(point.module for point in points):
-            self._await(name, partial(self._patch, [point for point in points if point.module == name]))
+            there = [point for point in points if point.module == name]
+            if _can_be_imported(name):
+                self._await(name, partial(self._patch, there))
+            else:
+                for point in there:
+                    self._miss(point, f"{point} does not exist")
 
     def _patch(self, points: Iterable[Point | Slot], _module: ModuleType) -> None:
         for point in points:
@@ -92,9 +99,21 @@ class KernelInstrumentor(BaseInstrumentor):  # type: ignore[misc] # untyped upst
             try:
                 self._patches[point] = point.install(self.runtime)
             except MissingPointError as error:
-                self._missing.add(point)
-                if not point.optional:
-                    self._refuse(str(error))
+                self._miss(point, str(error))
+            except Exception:
+                self._refused = True
+                self._restore()
+                raise
+
+    def _miss(self, point: Point | Slot, why: str) -> None:
+        self._missing.add(point)
+        if self._refused:
+            return
+        if not point.optional:
+            self._refuse(why)
+            return
+        # As in some of the supported versions: no news for users, and the gauge of points tells it.
+        faults.logger.info("%s%s is instrumented in part: %s", self.runtime, _version_of(self.requires), why)
 
     def _restore(self) -> None:
         for patch in self._patches.values():
@@ -129,6 +148,19 @@ class KernelInstrumentor(BaseInstrumentor):  # type: ignore[misc] # untyped upst
         if self._refused:
             return {"refused": 1}
         return {"patched": len(self._patches), "missing": len(self._missing)}
+
+
+def _can_be_imported(module: str) -> bool:
+    """Whether a module is there or would be found. Below a package that is not imported yet nobody knows."""
+    parts = module.split(".")
+    for length in range(1, len(parts) + 1):
+        name = ".".join(parts[:length])
+        if name not in sys.modules:
+            try:
+                return importlib.util.find_spec(name) is not None
+            except (ImportError, ValueError):
+                return False  # below a module that is no package
+    return True
 
 
 def _version_of(requirement: str) -> str:
