@@ -2,21 +2,24 @@
 
 A trip is one signature of one function on its way through Numba's compiler or out of its file store.
 A call that finds its machine code in memory is no trip, also where Numba enters `compile` to type a call.
+No trips: `@stencil` called from Python, ahead-of-time compilation (`numba.pycc`), CUDA.
 
 What the fields hold:
 
-- kernel: `module.qualname` of the Python function. Functions of Numba itself, such as the implementations
-  of NumPy's, are marked `internal`.
-- layer: `numba` for functions, `numba.gufunc` for the wrapper that `@guvectorize` builds and stores beside
-  its kernel.
+- kernel: `module.qualname` of the Python function, with `.<loop>` or `.<with>` for code lifted out of it.
+  Functions of Numba itself, such as the implementations of NumPy's, are marked `internal`.
+- layer: `numba` for functions; `numba.ufunc` for the loop that NumPy calls, which `@vectorize` and
+  `@guvectorize` build around their function. Only the loop of a gufunc is stored.
 - key: build text = Numba, llvmlite and LLVM versions, target triple, CPU name and features; rest = Numba's
   base name of the store's files, its source stamp, the signature, and its hashes of bytecode and closure.
   Numba's key holds none of the options (`fastmath`, `NUMBA_OPT`, ...): the component `options` does, so a
   loaded artifact that was compiled with others can be told. No key without `cache=True`.
 - identity: its code digest is over bytecode, names and constants of the function and the functions in it.
-- ir: Numba IR before any pass. source: optimised LLVM IR; not to be had of a loaded function.
+- ir: Numba IR before any pass. source: optimised LLVM IR; not to be had of a loaded function or of a loop.
 - outcome: compiled or loaded; Numba never rekeys. Linking into the process is part of the call.
 - stages: Numba's passes, nested trips included.
+
+A store that cannot be read or written, and a damaged entry, are exceptions for the program: the trip fails.
 """
 
 from __future__ import annotations

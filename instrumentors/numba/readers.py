@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-from collections.abc import Generator, Iterator
-from importlib.metadata import version
+from collections.abc import Generator
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any
 
-import llvmlite
-import llvmlite.binding
-
-from numba.core import compiler, config
-from numba.core.caching import NullCache
+from numba.core import compiler
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import ForceLiteralArg
 from numba.core.sigutils import normalize_signature
+
 from otel_kernel import semconv
+from otel_kernel.instrumentors.numba.fields import (
+    LLVM,
+    NUMBA,
+    Target,
+    build_text,
+    code_digest,
+    file_digest,
+    is_internal,
+    kernel_name,
+    key_text,
+    options_text,
+    signature_text,
+    stamp_text,
+    target_of,
+)
 from otel_kernel.records import Abandoned, AttributeValue, CompilationOutcome
 from otel_kernel.shapes import Call
 from otel_kernel.trip import Begin, OpenTrip, error_type
 
 LAYER = "numba"
-GUFUNC_LAYER = "numba.gufunc"
-
-_NUMBA = version("numba")
-_LLVMLITE = version("llvmlite")
-
-# Settings of the process that change the machine code and are in no key of Numba's.
-_CODE_SETTINGS = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "ENABLE_AVX")
+LOOP_LAYER = "numba.ufunc"
 
 
 def read_dispatcher_compile(call: Call) -> Generator[Begin, OpenTrip, None]:
@@ -39,78 +43,88 @@ def read_dispatcher_compile(call: Call) -> Generator[Begin, OpenTrip, None]:
     # The lock that the original takes, an RLock: with it, of two threads that want one signature only the
     # one that compiles is a trip, and the other finds the overload here.
     with global_compiler_lock:
-        signature, _ = normalize_signature(call.argument("sig"))
-        arguments = tuple(signature)
-        if arguments in dispatcher.overloads:
+        arguments = _arguments(call)
+        if arguments is None or arguments in dispatcher.overloads:
             return
-        trip = yield _begin(dispatcher.py_func)
-        _read_end(
-            trip,
-            dispatcher.py_func,
-            arguments,
-            dispatcher._cache,
-            dispatcher.targetctx,
-            dispatcher.targetoptions,
-        )
-        if trip.error is None:
-            _read_result(trip, dispatcher.overloads.get(arguments), dispatcher.py_func)
+        function = dispatcher.py_func
+        trip = yield _begin(function)
+        _read_end(trip, function, arguments, dispatcher.targetctx)
+        _read_store(trip, function, dispatcher.targetctx, dispatcher.targetoptions)
+        _read_result(trip, function, dispatcher.overloads.get(arguments))
 
 
 def read_lifted_compile(call: Call) -> Generator[Begin, OpenTrip, None]:
     """Read `LiftedLoop.compile` and `LiftedWith.compile`."""
     lifted = call.instance
     with global_compiler_lock:
-        signature, _ = normalize_signature(call.argument("sig"))
-        arguments = tuple(signature)
-        if arguments in lifted.overloads:
+        arguments = _arguments(call)
+        if arguments is None or arguments in lifted.overloads:
             return
-        trip = yield _begin(lifted.py_func)
-        _read_end(trip, lifted.py_func, arguments, None, lifted.targetctx, {})
-        if trip.error is None:
-            _read_result(trip, lifted.overloads.get(arguments), lifted.py_func, lifted.func_ir)
+        function, line = lifted.py_func, lifted.get_source_location()
+        what = "<loop>" if type(lifted).__name__ == "LiftedLoop" else "<with>"
+        trip = yield _begin(function, what, line)
+        _read_end(trip, function, arguments, lifted.targetctx, what, line - function.__code__.co_firstlineno)
+        _say_no_key(trip, "unsupported")
+        result = lifted.overloads.get(arguments)
+        if result is not None:
+            trip.set_ir(lifted.func_ir.dump_to_string)
+            _read_compiled(trip, result)
 
 
 def read_ufunc_compile(call: Call) -> Generator[Begin, OpenTrip, None]:
     """Read `UFuncDispatcher._compile_core`."""
     ufunc = call.instance
     with global_compiler_lock:
-        signature, _ = normalize_signature(call.argument("sig"))
-        trip = yield _begin(ufunc.py_func)
+        arguments = _arguments(call)
+        if arguments is None:
+            return
         context = ufunc.targetdescr.target_context
-        _read_end(trip, ufunc.py_func, tuple(signature), ufunc.cache, context, ufunc.targetoptions)
-        if trip.error is None:
-            _read_result(trip, trip.result, ufunc.py_func)
+        trip = yield _begin(ufunc.py_func)
+        _read_end(trip, ufunc.py_func, arguments, context)
+        _read_store(trip, ufunc.py_func, context, ufunc.targetoptions)
+        _read_result(trip, ufunc.py_func, trip.result)
 
 
-def read_gufunc_wrapper(call: Call) -> Generator[Begin, OpenTrip, None]:
-    """Read `_GufuncWrapper._compile_wrapper`."""
-    wrapper = call.instance
-    if wrapper.is_parfors:
-        return  # part of the function with `parallel=True` that is compiling
+def read_ufunc_loop(call: Call) -> Generator[Begin, OpenTrip, None]:
+    """Read what builds the loop around the function of `@vectorize`."""
+    compiled = call.argument("cres")
     with global_compiler_lock:
-        trip = yield _begin(wrapper.py_func, GUFUNC_LAYER)
-        _read_end(trip, wrapper.py_func, tuple(wrapper.signature.args), wrapper.cache, wrapper.context, {})
-        if trip.outcome is CompilationOutcome.COMPILED:
-            library: Any = trip.result
-            trip.set_source(library.get_llvm_str)
+        description = compiled.fndesc
+        kernel = f"{description.modname}.{description.qualname}"
+        trip = yield Begin(kernel, LOOP_LAYER, _internal(kernel))
+        _read_end(trip, None, tuple(compiled.signature.args), compiled.target_context)
+        _say_no_key(trip, "unsupported")
+
+
+def read_gufunc_loop(call: Call) -> Generator[Begin, OpenTrip, None]:
+    """Read what builds the loop around the function of `@guvectorize`, or loads it."""
+    function, compiled = call.instance.py_func, call.argument("cres")
+    with global_compiler_lock:
+        trip = yield _begin(function, layer=LOOP_LAYER)
+        _read_end(trip, function, tuple(compiled.signature.args), compiled.target_context)
+        _read_store(trip, function, compiled.target_context, {})
 
 
 def read_cfunc_compile(call: Call) -> Generator[Begin, OpenTrip, None]:
     """Read `CFunc.compile`."""
     cfunc = call.instance
     with global_compiler_lock:
-        trip = yield _begin(cfunc._pyfunc)
         context = cfunc._targetdescr.target_context
-        options = cfunc._compiler.targetoptions
-        _read_end(trip, cfunc._pyfunc, tuple(cfunc._sig.args), cfunc._cache, context, options)
-        if trip.error is None:
-            trip.set_ir(lambda: _ir_of(cfunc._pyfunc))
-            if trip.outcome is CompilationOutcome.COMPILED:
-                trip.set_source(cfunc._library.get_llvm_str)
+        trip = yield _begin(cfunc._pyfunc)
+        _read_end(trip, cfunc._pyfunc, tuple(cfunc._sig.args), context)
+        _read_store(trip, cfunc._pyfunc, context, cfunc._compiler.targetoptions)
+        _read_result(trip, cfunc._pyfunc, trip.notes.get("result"))
+
+
+def read_cfunc_result(call: Call, trip: OpenTrip) -> Generator[None, None, None]:
+    """Read `CFunc._compile_uncached`, whose result `CFunc.compile` does not keep."""
+    yield
+    trip.notes["result"] = call.result
 
 
 def read_store_load(call: Call, trip: OpenTrip) -> Generator[None, None, None]:
     """Read `Cache.load_overload`: what it finds is loaded; a damaged entry raises."""
+    trip.notes["cache"] = call.instance
     yield
     if call.result is not None:
         trip.notes["loaded"] = True
@@ -125,6 +139,15 @@ def read_store_save(call: Call, trip: OpenTrip) -> Generator[None, None, None]:
     yield
     if call.error is not None:
         trip.notes["store_fault"] = f"saving raised {error_type(call.error)}"
+    elif "stored" not in trip.notes:
+        trip.notes["store_fault"] = _why_declined(call.instance, call.argument("data"))
+
+
+def _why_declined(cache: Any, data: Any) -> str:
+    if not cache._enabled:
+        return "the cache of this function is disabled"
+    lifted = any(not each.can_cache for each in getattr(data, "lifted", ()))
+    return "Numba does not store lifted code" if lifted else "Numba does not store dynamic globals"
 
 
 def read_index_key(call: Call, trip: OpenTrip) -> Generator[None, None, None]:
@@ -135,10 +158,9 @@ def read_index_key(call: Call, trip: OpenTrip) -> Generator[None, None, None]:
 
 
 def read_entry_load(call: Call, trip: OpenTrip) -> Generator[None, None, None]:
-    """Read `IndexDataCacheFile._load_data`: the file that held the artifact."""
+    """Read `IndexDataCacheFile._load_data`: the file that holds the artifact."""
+    trip.notes["entry"] = call.argument("name")
     yield
-    if call.error is None:
-        trip.notes["entry"] = call.argument("name")
 
 
 def read_entry_save(call: Call, trip: OpenTrip) -> Generator[None, None, None]:
@@ -149,28 +171,47 @@ def read_entry_save(call: Call, trip: OpenTrip) -> Generator[None, None, None]:
         trip.notes["stored"] = True
 
 
-def _begin(function: FunctionType, layer: str = LAYER) -> Begin:
-    kernel = f"{function.__module__}.{function.__qualname__}"
+def _arguments(call: Call) -> tuple[Any, ...] | None:
+    """Return the argument types, or None for what is no signature: the original will say so."""
+    try:
+        arguments, _ = normalize_signature(call.argument("sig"))
+    except (AttributeError, NameError, SyntaxError, TypeError, ValueError):
+        return None
+    return tuple(arguments)
+
+
+def _begin(function: FunctionType, part: str = "", line: int | None = None, layer: str = LAYER) -> Begin:
+    name = kernel_name(function)
     code = function.__code__
     attributes: dict[str, AttributeValue] = {
-        semconv.CODE_FUNCTION_NAME: kernel,
+        semconv.CODE_FUNCTION_NAME: name,
         semconv.CODE_FILE_PATH: code.co_filename,
-        semconv.CODE_LINE_NUMBER: code.co_firstlineno,
+        semconv.CODE_LINE_NUMBER: code.co_firstlineno if line is None else line,
+        **_internal(name),
     }
-    if function.__module__ == "numba" or (function.__module__ or "").startswith("numba."):
-        attributes[semconv.INTERNAL] = True
-    return Begin(kernel, layer, attributes)
+    return Begin(f"{name}.{part}" if part else name, layer, attributes)
+
+
+def _internal(kernel: str) -> dict[str, AttributeValue]:
+    return {semconv.INTERNAL: True} if is_internal(kernel) else {}
 
 
 def _read_end(
     trip: OpenTrip,
-    function: FunctionType,
+    function: FunctionType | None,
     arguments: tuple[Any, ...],
-    cache: Any,
     context: Any,
-    options: dict[str, Any],
+    *part: object,
 ) -> None:
-    """Read what all kinds of trips share: the outcome first, then key and store."""
+    """Read what all trips share: the outcome first, then what it was compiled for.
+
+    Args:
+        trip: the trip, after the call.
+        function: whose code stands for the kernel's, or None.
+        arguments: types of the arguments.
+        context: Numba's target context.
+        *part: tells the kernel from others with the same function.
+    """
     error = trip.error
     if isinstance(error, ForceLiteralArg):
         trip.abandon(Abandoned.RETRY)  # Numba calls again, with literal types
@@ -180,21 +221,26 @@ def _read_end(
             trip.say_of_error(f"{location.filename}:{location.line}")
     else:
         trip.outcome = CompilationOutcome.LOADED if "loaded" in trip.notes else CompilationOutcome.COMPILED
-    trip.set(semconv.DEVICE_LOADED, True if error is None else None)
-    trip.set(semconv.SPECIALIZATION, str(arguments))
-    triple, cpu, features = _target(context)
-    trip.set(semconv.TARGET, f"cpu:{cpu}")
-    trip.set_code_digest(_code_digest(function.__code__))
-    build = _build(triple, cpu, features)
-    trip.set(semconv.BUILD, build)
-    if cache is None or isinstance(cache, NullCache):
-        trip.set(semconv.KEY_ABSENT_REASON, "unsupported" if cache is None else "disabled")
+        trip.set(semconv.DEVICE_LOADED, True)
+    trip.set(semconv.SPECIALIZATION, signature_text(arguments))
+    target = target_of(context)
+    trip.set(semconv.TARGET, f"cpu:{target.cpu}")
+    trip.set(semconv.BUILD, build_text(target))
+    if function is not None:
+        trip.set_code_digest(code_digest(function.__code__, *part))
+
+
+def _say_no_key(trip: OpenTrip, why: str) -> None:
+    if trip.outcome is not None:
+        trip.set(semconv.KEY_ABSENT_REASON, why)
+
+
+def _read_store(trip: OpenTrip, function: FunctionType, context: Any, options: dict[str, Any]) -> None:
+    """Read what the store was asked and what it answered."""
+    cache: Any = trip.notes.get("cache")
+    if cache is None:  # no `cache=True`
+        _say_no_key(trip, "disabled")
         return
-    _read_store(trip, cache)
-    _read_key(trip, function, cache, build, (triple, cpu, features), options)
-
-
-def _read_store(trip: OpenTrip, cache: Any) -> None:
     trip.set(semconv.STORE_KIND, "numba.file")
     trip.set(semconv.STORE_LOCATION, cache.cache_path)
     entry = trip.notes.get("entry")
@@ -206,62 +252,52 @@ def _read_store(trip: OpenTrip, cache: Any) -> None:
         trip.set(semconv.STORE_STORED, False)
         trip.set(semconv.STORE_REASON, fault)
     elif trip.outcome is CompilationOutcome.COMPILED:
-        stored = "stored" in trip.notes
-        trip.set(semconv.STORE_STORED, stored)
-        if not stored:
-            trip.set(semconv.STORE_REASON, _why_declined(cache))
-
-
-def _why_declined(cache: Any) -> str:
-    if not cache._enabled:
-        return "the cache of this function is disabled"
-    # Numba declines these and warns: what it would load again would not be the same.
-    return "Numba does not cache lifted code or dynamic globals"
+        trip.set(semconv.STORE_STORED, True)
+    _read_key(trip, function, cache, target_of(context), options)
 
 
 def _read_key(
-    trip: OpenTrip,
-    function: FunctionType,
-    cache: Any,
-    build: str,
-    target: tuple[str, str, str],
-    options: dict[str, Any],
+    trip: OpenTrip, function: FunctionType, cache: Any, target: Target, options: dict[str, Any]
 ) -> None:
     index_key: Any = trip.notes.get("index_key")
     if index_key is None:
-        trip.set(semconv.KEY_ABSENT_REASON, "bypassed" if not cache._enabled else "unsupported")
+        _say_no_key(trip, "unsupported" if cache._enabled else "bypassed")
         return
-    signature, _, (bytecode, closure) = index_key
+    signature, (bytecode, closure) = signature_text(index_key[0]), index_key[2]
     base_name = cache._impl.filename_base
-    stamp = _stamp_text(cache._cache_file._source_stamp)
+    stamp = stamp_text(cache._cache_file._source_stamp)
     entry = trip.notes.get("entry")
-    triple, cpu, features = target
     trip.set_key(
-        build=build,
-        rest="\n".join((base_name, stamp, str(signature), bytecode, closure)),
+        build=build_text(target),
+        rest=key_text(
+            base_name=base_name, stamp=stamp, signature=signature, bytecode=bytecode, closure=closure
+        ),
         entry=entry if isinstance(entry, str) else None,
         components={
             "base_name": base_name,
             "source_stamp": stamp,
-            "source_digest": _file_digest(function.__code__.co_filename),
-            "signature": str(signature),
+            "source_digest": file_digest(function.__code__.co_filename),
+            "signature": signature,
             "bytecode": bytecode,
             "closure": closure,
-            "triple": triple,
-            "cpu": cpu,
-            "cpu_features": features,
-            "numba": _NUMBA,
-            "llvm": _llvm_version(),
-            "options": _options(options),
+            "triple": target.triple,
+            "cpu": target.cpu,
+            "cpu_features": target.features,
+            "numba": NUMBA,
+            "llvm": LLVM,
+            "options": options_text(options),
         },
     )
 
 
-def _read_result(trip: OpenTrip, result: Any, function: FunctionType, func_ir: Any = None) -> None:
-    """Read what the compiler made: texts and stages."""
-    if result is None:
-        return
-    trip.set_ir(func_ir.dump_to_string if func_ir is not None else lambda: _ir_of(function))
+def _read_result(trip: OpenTrip, function: FunctionType, result: Any) -> None:
+    """Read what the compiler made of a function."""
+    if trip.error is None and result is not None:
+        trip.set_ir(lambda: str(compiler.run_frontend(function).dump_to_string()))
+        _read_compiled(trip, result)
+
+
+def _read_compiled(trip: OpenTrip, result: Any) -> None:
     if trip.outcome is CompilationOutcome.COMPILED:
         # A loaded library answers with a warning and a stub.
         trip.set_source(result.library.get_llvm_str)
@@ -269,63 +305,3 @@ def _read_result(trip: OpenTrip, result: Any, function: FunctionType, func_ir: A
         for name, timings in passes.items():
             # "24_native_lowering": the number is the pass's place in its pipeline.
             trip.add_stage(name.partition("_")[2] or name, int(timings.run * 1e9))
-
-
-def _ir_of(function: FunctionType) -> str:
-    return str(compiler.run_frontend(function).dump_to_string())
-
-
-def _target(context: Any) -> tuple[str, str, str]:
-    """Return (triple, CPU name, CPU features)."""
-    triple, cpu, features = context.codegen().magic_tuple()
-    return str(triple), str(cpu), str(features)
-
-
-def _llvm_version() -> str:
-    return ".".join(map(str, llvmlite.binding.llvm_version_info))
-
-
-def _build(triple: str, cpu: str, features: str) -> str:
-    digest = hashlib.blake2b(features.encode(), digest_size=8).hexdigest()
-    return f"numba {_NUMBA}; llvmlite {_LLVMLITE}; LLVM {_llvm_version()}; {triple}; {cpu}; features {digest}"
-
-
-def _stamp_text(stamp: Any) -> str:
-    """Return the stamp of the source file: (mtime, size) below 0.68, sha256 of its bytes from then on."""
-    return stamp.hex() if isinstance(stamp, bytes) else repr(stamp)
-
-
-def _options(options: dict[str, Any]) -> str:
-    """Return the options that are not at their defaults, and the settings of the process that change code."""
-    chosen = [f"{name}={options[name]!r}" for name in sorted(options) if options[name] not in (None, False)]
-    settings = {name: getattr(config, name, None) for name in _CODE_SETTINGS}
-    shown = [f"{name}={int(value)}" for name, value in settings.items() if value is not None]
-    return " ".join(chosen + shown)
-
-
-def _file_digest(path: str) -> str:
-    try:
-        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    except OSError:
-        return "no file"  # a cell of a notebook, `exec`
-
-
-def _code_digest(code: CodeType) -> str:
-    digest = hashlib.blake2b(digest_size=16)
-    for part in _code_parts(code):
-        digest.update(part)
-        digest.update(b"\0")
-    return digest.hexdigest()
-
-
-def _code_parts(code: CodeType) -> Iterator[bytes]:
-    yield code.co_code
-    yield repr((code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)).encode(
-        "utf-8", "backslashreplace"
-    )
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _code_parts(constant)
-        else:
-            shown = sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant
-            yield repr(shown).encode("utf-8", "backslashreplace")
