@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from enum import Enum
+from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypedDict, cast
 
@@ -373,6 +374,11 @@ class Trip:
         for name, value in self.attributes.items():
             ok = type(value) is bool or is_int(value, -INT64_MAX - 1, INT64_MAX) or is_text(value)
             require(ok, "Trip", f"attributes[{name!r}]", "a valid Unicode str, a 64-bit int or a bool", value)
+
+    def __reduce__(self) -> tuple[Callable[..., Trip], tuple[()]]:
+        """Be pickled and copied as the fields that make it: a view of a mapping can be neither."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return partial(Trip, **{**values, "attributes": dict(self.attributes)}), ()
 
     def _check_end(self) -> None:
         owner = "Trip"

@@ -1,9 +1,11 @@
 # ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
+import copy
 import dataclasses
 import hashlib
 import json
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -95,6 +97,25 @@ def test_values_are_equal_by_value(value: Any) -> None:
     assert value == same
     assert value is not same
     assert repr(value) == repr(same)
+
+
+def _pickled(value: Any) -> Any:
+    return pickle.loads(pickle.dumps(value))
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, _pickled])
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
+def test_values_can_be_copied_and_pickled(value: Any, again: Callable[[Any], Any]) -> None:
+    assert value == again(value)
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, _pickled])
+def test_a_copy_of_a_trip_has_attributes_that_nobody_can_change(again: Callable[[Any], Any]) -> None:
+    made = again(trip(attributes={semconv.TARGET: "cuda:90"}))
+
+    assert "cuda:90" == made.attributes[semconv.TARGET]
+    with pytest.raises(TypeError):
+        made.attributes[semconv.TARGET] = "changed"
 
 
 @pytest.mark.parametrize("name", RECORD)
