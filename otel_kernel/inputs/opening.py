@@ -1,0 +1,123 @@
+"""Opens an INPUT: a recording, files of OTLP JSON lines, or standard input."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from otel_kernel.inputs.problems import InputError, Problem
+from otel_kernel.inputs.sources import RecordingFile, Source, StandardInput, source_at
+from otel_kernel.mapping import NotATrip
+from otel_kernel.recording.errors import RecordingError
+from otel_kernel.records import Trip
+from otel_kernel.texts import TextFiles
+
+STANDARD_INPUT: Final = "-"
+
+
+class Input:
+    """The trips of an INPUT, each once, and the problems in between; to be iterated over once.
+
+    Of several finished spans of one trip the first counts. An unfinished trip comes at the end, and only if
+    no finished one did. Memory grows with the number of trips, by the numbers that identify them only.
+    """
+
+    def __init__(self, sources: Sequence[Source | Problem], texts: TextFiles | None = None) -> None:
+        """Remember the sources; nothing is read yet.
+
+        Args:
+            sources: where the trips are, or why a file is none.
+            texts: where to look for texts that a span does not carry whole.
+        """
+        self._sources = sources
+        self._texts = texts
+        self.trips = 0
+        """Trips so far."""
+        self.problems = 0
+        """Problems so far."""
+        self.duplicates = 0
+        """Trips left out so far because they had been there already."""
+        self.other_spans = 0
+        """Spans so far that are no trips."""
+
+    @property
+    def recording(self) -> Path | None:
+        """The recording that the INPUT is, or None if it is of another kind."""
+        source = self._sources[0] if len(self._sources) == 1 else None
+        return source.path if isinstance(source, RecordingFile) else None
+
+    def __iter__(self) -> Iterator[Trip | Problem]:
+        for found in self._once() if self.recording is None else self._read():
+            if isinstance(found, Problem):
+                self.problems += 1
+            else:
+                self.trips += 1
+            yield found
+
+    def _once(self) -> Iterator[Trip | Problem]:
+        """Yield every trip once; a recording by itself needs no such care."""
+        finished: dict[str, set[int]] = {}
+        unfinished: dict[tuple[str, int], Trip] = {}
+        for found in self._read():
+            if isinstance(found, Problem):
+                yield found
+                continue
+            seqs = finished.setdefault(found.session.id, set())
+            identity = (found.session.id, found.seq)
+            if found.seq in seqs or (found.duration_ns is None and identity in unfinished):
+                self.duplicates += 1
+            elif found.duration_ns is None:
+                unfinished[identity] = found
+            else:
+                if unfinished and unfinished.pop(identity, None) is not None:
+                    self.duplicates += 1
+                seqs.add(found.seq)
+                yield found
+        yield from unfinished.values()
+
+    def _read(self) -> Iterator[Trip | Problem]:
+        for source in self._sources:
+            if isinstance(source, Problem):
+                yield source
+                continue
+            try:
+                for found in source.read(self._texts):
+                    if isinstance(found, NotATrip):
+                        self.other_spans += 1
+                    else:
+                        yield found
+            except (InputError, RecordingError) as error:
+                if len(self._sources) == 1:
+                    raise
+                yield Problem("", str(error))
+
+
+def open_input(spec: str | Path, *, texts: TextFiles | None = None) -> Input:
+    """Open an INPUT.
+
+    Args:
+        spec: a recording, a file of OTLP JSON lines, a pattern that matches several of them, or `-` for
+            OTLP JSON lines on standard input.
+        texts: where to look for texts that a span does not carry whole.
+
+    Raises:
+        InputError: it cannot be read at all. A file among several that cannot be read is a problem.
+    """
+    if str(spec) == STANDARD_INPUT:
+        return Input([StandardInput()], texts)
+    path = Path(spec)
+    if not path.exists() and any(sign in str(spec) for sign in "*?["):
+        paths = sorted(glob.glob(str(spec), recursive=True))  # noqa: PTH207 - also takes absolute patterns
+        if not paths:
+            raise InputError(f"no file matches {spec}")
+        return Input([_source_or_problem(Path(each)) for each in paths], texts)
+    return Input([source_at(path)], texts)
+
+
+def _source_or_problem(path: Path) -> Source | Problem:
+    try:
+        return source_at(path)
+    except InputError as error:
+        return Problem("", str(error))

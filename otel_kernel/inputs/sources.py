@@ -1,0 +1,96 @@
+"""The files that an INPUT consists of."""
+
+from __future__ import annotations
+
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from otel_kernel.inputs.otlp_json import read_line
+from otel_kernel.inputs.problems import InputError, Problem
+from otel_kernel.mapping import NotATrip
+from otel_kernel.recording.reader import read_trips
+from otel_kernel.records import Trip
+from otel_kernel.texts import TextFiles
+
+_SQLITE: Final = b"SQLite format 3\0"
+
+_SNIFFED: Final = 64 * 1024
+"""Bytes from which is seen whether a file may hold JSON lines."""
+
+_HELP: Final = "name a recording, or a file of OTLP JSON lines"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingFile:
+    """A recording."""
+
+    path: Path
+
+    def read(self, texts: TextFiles | None) -> Iterator[Trip]:
+        """Yield the trips, which hold their texts, or raise `RecordingError`."""
+        return read_trips(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class OtlpJsonFile:
+    """A file of OTLP JSON lines."""
+
+    path: Path
+
+    def read(self, texts: TextFiles | None) -> Iterator[Trip | NotATrip | Problem]:
+        """Yield what the lines hold, or raise `InputError`."""
+        try:
+            with self.path.open("rb") as lines:
+                yield from _read_lines(lines, str(self.path), texts)
+        except OSError as error:
+            raise InputError(f"{self.path} cannot be read: {error.strerror or error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class StandardInput:
+    """OTLP JSON lines on standard input."""
+
+    def read(self, texts: TextFiles | None) -> Iterator[Trip | NotATrip | Problem]:
+        """Yield what the lines hold."""
+        return _read_lines(sys.stdin.buffer, "standard input", texts)
+
+
+Source: TypeAlias = "RecordingFile | OtlpJsonFile | StandardInput"
+
+
+def _read_lines(
+    lines: Iterable[bytes], name: str, texts: TextFiles | None
+) -> Iterator[Trip | NotATrip | Problem]:
+    for number, line in enumerate(lines, 1):  # in bytes, a line ends at "\n" and nowhere else
+        yield from read_line(line, f"{name}:{number}", texts)
+
+
+def source_at(path: Path) -> Source:
+    """Return what kind of source the file is.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise InputError(f"{path} is a folder: {_HELP}")
+        if not stat.S_ISREG(mode):
+            return OtlpJsonFile(path)  # a pipe gives its bytes only once
+        with path.open("rb") as file:
+            start = file.read(_SNIFFED)
+    except FileNotFoundError:
+        raise InputError(f"there is no file {path}: {_HELP}") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+    if start.startswith(_SQLITE):
+        return RecordingFile(path)
+    if not start:
+        raise InputError(f"{path} is empty: {_HELP}")
+    if not any(line.lstrip(b"\xef\xbb\xbf \t\r").startswith(b"{") for line in start.split(b"\n")):
+        raise InputError(f"{path} is neither a recording nor a file of OTLP JSON lines")
+    return OtlpJsonFile(path)
