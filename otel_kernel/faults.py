@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import sys
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -35,12 +36,20 @@ def caught(where: str) -> None:
     with contextlib.suppress(Exception):
         logger.warning(
             "%s failed in otel-kernel (%s at %s); the program goes on, its telemetry may lack a part. "
-            "Said once; the traceback is at level DEBUG.",
+            "Said once; the frames are at level DEBUG.",
             where,
             type(error).__name__,
             line,
         )
-        logger.debug("traceback of the fault in %s", where, exc_info=error)
+        # No traceback as Python prints it: messages and lines of code may hold the text of a kernel.
+        logger.debug("frames of the fault in %s: %s", where, _frames(error))
+
+
+def _frames(error: BaseException) -> str:
+    return " > ".join(
+        f"{frame.f_code.co_name} ({frame.f_code.co_filename}:{line})"
+        for frame, line in traceback.walk_tb(error.__traceback__)
+    )
 
 
 def guarded(where: str, function: Callable[..., object]) -> Callable[..., None]:

@@ -192,6 +192,30 @@ def test_fault_of_a_reader_costs_the_program_nothing(
     assert "secret" not in caplog.text
 
 
+def _read_telling_the_text(call: Call) -> Generator[Begin, OpenTrip, None]:
+    done = yield Begin("acme.k", "acme")
+    if done.error is None:
+        done.outcome = COMPILED
+    try:
+        raise LookupError(call.kwargs["source"])
+    except LookupError:
+        done.set(semconv.RANK, call.kwargs["source"])
+
+
+@pytest.mark.faults_logged
+def test_fault_of_a_reader_tells_its_frames_and_no_text_of_a_kernel(
+    acme: Any, telemetry: Telemetry, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    instrumentor(compile_point(_read_telling_the_text)).instrument()
+    acme.Compiler().compile("k", source="secret")
+
+    assert [("acme.k", "compiled")] == ends(telemetry.trips)
+    assert 2 == len(caplog.records)
+    assert "_read_telling_the_text (" in caplog.records[1].getMessage()
+    assert "secret" not in caplog.text
+
+
 def _probe_raising_first(_call: Call, _trip: OpenTrip) -> Generator[None, None, None]:
     _raise()
     yield
@@ -315,6 +339,16 @@ def test_fault_of_a_tracer_costs_the_span_and_neither_the_program_nor_the_trip(
 
 
 @pytest.mark.faults_logged
+def test_fault_of_a_span_costs_no_measurement(acme: Any, telemetry: Telemetry) -> None:
+    instrumentor().instrument(tracer_provider=_span(set_attributes=_raise)(telemetry))
+    acme.Compiler().compile("k")
+    measured = telemetry.reader.get_metrics_data()
+
+    assert measured is not None
+    assert semconv.DURATION_METRIC in measured.to_json()
+
+
+@pytest.mark.faults_logged
 def test_fault_of_a_tracer_leaves_the_programs_span_current(acme: Any, telemetry: Telemetry) -> None:
     instrumentor().instrument(tracer_provider=_tracer(telemetry))
     with telemetry.tracer_provider.get_tracer("program").start_as_current_span("around") as around:
@@ -351,6 +385,7 @@ def test_fault_of_a_meter_costs_the_measurement_alone(
     acme.Compiler().compile("k")
 
     assert 2 == len(telemetry.trips) == len(telemetry.spans)
+    assert [True, True] == [semconv.OUTCOME in (span.attributes or {}) for span in telemetry.spans]
     assert 1 == len(messages(caplog))
 
 
