@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import time
@@ -163,15 +164,28 @@ class Spans:
         duration = trip.duration_ns or 0
         try:
             if span.is_recording():
-                span.set_attributes(mapping.to_attributes(trip, inline_limit=inline_limit, texts=texts))
-                if trip.error_type is not None:
-                    span.set_status(Status(StatusCode.ERROR, trip.message))
-                    if error is not None:
-                        span.record_exception(error)
-            if not self.private and trip.abandoned is None:
-                self._measure(span, trip, duration)
+                self._write(span, trip, inline_limit, texts, error)
         finally:
-            span.end(end_time=trip.started_ns + duration)
+            try:
+                if not self.private and trip.abandoned is None:
+                    self._measure(span, trip, duration)
+            finally:
+                span.end(end_time=trip.started_ns + duration)
+
+    def _write(
+        self,
+        span: Span,
+        trip: Trip,
+        inline_limit: int,
+        texts: TextFiles | None,
+        error: BaseException | None,
+    ) -> None:
+        span.set_attributes(mapping.to_attributes(trip, inline_limit=inline_limit, texts=texts))
+        if trip.error_type is not None:
+            span.set_status(Status(StatusCode.ERROR, trip.message))
+            if error is not None:
+                with contextlib.suppress(Exception):  # the program's exception may raise when it is printed
+                    span.record_exception(error)
 
     def _measure(self, span: Span, trip: Trip, duration: int) -> None:
         attributes: dict[str, str | bool] = {semconv.RUNTIME: trip.runtime, semconv.LAYER: trip.layer}
