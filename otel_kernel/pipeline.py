@@ -134,6 +134,9 @@ def _private_spans(url: str | None) -> tuple[Spans, ...]:
         from otel_kernel.otlp import private_provider
 
         return (Spans(private_provider(url), private=True),)
+    except ImportError as error:
+        faults.logger.error('nothing is exported to %s: %s; pip install "otel-kernel[otlp]"', url, error)
+        return ()
     except Exception:
         faults.caught(f"setting up the export to {url}")
         return ()

@@ -213,21 +213,28 @@ def test_a_new_provider_of_the_program_leaves_the_private_one(
     assert ours is private()
 
 
-@pytest.mark.faults_logged
+@pytest.mark.parametrize(
+    "missing", ["opentelemetry.exporter.otlp.proto.http.trace_exporter", "opentelemetry.sdk"]
+)
 def test_a_missing_exporter_is_said_once_and_costs_the_export_only(
     acme: Any,
     telemetry: Telemetry,
     instrumented: KernelInstrumentor,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
+    missing: str,
 ) -> None:
-    monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
+    for name in [name for name in sys.modules if name.startswith(f"{missing}.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, missing, None)
     instrumented.instrument(otlp=ENDPOINT)
     acme.build("f")
 
     assert 1 == len(telemetry.spans)
     (said,) = caplog.records
-    assert ENDPOINT in said.message
+    assert said.message.startswith(f"nothing is exported to {ENDPOINT}: ")
+    assert said.message.endswith('; pip install "otel-kernel[otlp]"')
+    assert missing in said.message
 
 
 def test_a_recording_is_a_sink_until_it_is_taken_back(tmp_path: Path) -> None:
