@@ -1,0 +1,181 @@
+"""A summary for people: with colours on a terminal, and as plain text of 80 columns elsewhere."""
+
+from __future__ import annotations
+
+from typing import IO, Final
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from otel_kernel.report.key_changes import KeyChange
+from otel_kernel.report.summary import COUNTED, Counts, InternalLine, KernelLine, Layer, Saved, Summary
+from otel_kernel.report.words import count, duration, moment, safe, share
+
+PLAIN_WIDTH: Final = 80
+"""Columns where there is no terminal."""
+
+SHOWN_KERNELS: Final = 20
+"""Kernels of a layer that are shown, by own time."""
+
+_STYLES: Final = {"failed": "red", "unfinished": "yellow"}
+
+
+def print_summary(summary: Summary, file: IO[str]) -> None:
+    """Print a summary for people."""
+    terminal = file.isatty()
+    console = Console(
+        file=file,
+        width=None if terminal else PLAIN_WIDTH,
+        force_terminal=terminal,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+    if terminal:
+        _print(summary, console)
+        return
+    with console.capture() as captured:
+        _print(summary, console)
+    # Tables fill their lines up with blanks.
+    file.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
+
+
+def _print(summary: Summary, console: Console) -> None:
+    console.print(_head(summary))
+    if not summary.counts.trips:
+        return
+    console.print(f"Time spent: {duration(summary.spent_ns)} ({_spent_means(summary.processes)})")
+    if summary.saved.trips:
+        console.print(f"Time saved by the store: {_saved(summary.saved)}")
+    for layer in summary.layers:
+        _print_layer(layer, console)
+    _print_key_changes(summary, console)
+    _print_failed(summary, console)
+    _print_unfinished(summary, console)
+
+
+def _head(summary: Summary) -> Text:
+    if summary.started_ns is None:
+        return Text("No trips." if summary.run is None else f"No trips in run {summary.run}.")
+    which = count(summary.runs, "run") if summary.run is None else f"Run {summary.run}"
+    head = Text(which, style="bold")
+    head.append(f", {count(summary.processes, 'process', 'processes')}, {moment(summary.started_ns)}\n")
+    head.append(f"{count(summary.counts.trips, 'trip')}: ").append(_counts(summary.counts))
+    return head
+
+
+def _spent_means(processes: int) -> str:
+    return (
+        "overlaps counted once" if processes == 1 else "overlaps in a process counted once, processes added"
+    )
+
+
+def _saved(saved: Saved) -> str:
+    if saved.unknown == saved.trips:
+        return f"unknown, no compilation of {count(saved.trips, 'loaded trip')} is at hand"
+    known = duration(saved.ns)
+    if not saved.unknown:
+        return known
+    return (
+        f"{known}, unknown for {saved.unknown} of {saved.trips} loaded trips ({share(saved.unknown_share)})"
+    )
+
+
+def _counts(counts: Counts) -> Text:
+    parts = [
+        Text(f"{number} {name}", style=_STYLES.get(name, ""))
+        for name in COUNTED
+        if (number := getattr(counts, name))
+    ]
+    return Text(", ").join(parts)
+
+
+def _print_layer(layer: Layer, console: Console) -> None:
+    head = Text(f"\n{safe(layer.layer)}", style="bold")
+    details = [count(layer.counts.trips, "trip"), f"{share(layer.counts.loaded_share)} loaded"]
+    details.append(f"{duration(layer.spent_ns)} spent")
+    if layer.saved.trips > layer.saved.unknown:
+        details.append(f"{duration(layer.saved.ns)} saved")
+    console.print(head.append(f": {', '.join(details)}", style="not bold"))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("own time", justify="right", no_wrap=True)
+    table.add_column("loaded", justify="right", no_wrap=True)
+    table.add_column("trips", max_width=32)
+    table.add_column("kernel", overflow="fold")
+    for line in layer.kernels[:SHOWN_KERNELS]:
+        _add_row(table, line, safe(line.kernel))
+    rest = layer.kernels[SHOWN_KERNELS:]
+    if rest:
+        folded = InternalLine(
+            len(rest), sum((line.counts for line in rest), Counts()), sum(line.own_ns for line in rest)
+        )
+        _add_row(table, folded, count(len(rest), "more kernel"))
+    if layer.internal:
+        kernels = count(layer.internal.kernels, "internal function")
+        _add_row(table, layer.internal, f"{kernels} of {safe(layer.runtime)}")
+    console.print(Padding(table, (0, 0, 0, 2)))
+
+
+def _add_row(table: Table, line: KernelLine | InternalLine, kernel: str) -> None:
+    table.add_row(duration(line.own_ns), share(line.counts.loaded_share), _counts(line.counts), Text(kernel))
+
+
+def _print_key_changes(summary: Summary, console: Console) -> None:
+    if summary.key_changes:
+        console.print(Text("\nKeys that differ from an earlier trip's", style="bold"))
+    for change in summary.key_changes:
+        _print_entry(console, safe(change.kernel), _change(change))
+
+
+def _change(change: KeyChange) -> str:
+    trips = f"{count(change.trips, 'trip')} {change.outcome}"
+    return f"{trips} under {'the same' if change.same_key else 'another'} key: {_compared(change)}"
+
+
+def _compared(change: KeyChange) -> str:
+    differing, equal = (
+        ", ".join(safe(name).replace("_", " ") for name in names)
+        for names in (change.differing, change.equal)
+    )
+    if not differing:
+        differ = "none of its known parts differs"
+    else:
+        are_many = len(change.differing) > 1 or differing.endswith("s")  # as options do
+        differ = f"{differing} {'differ' if are_many else 'differs'}"
+    return f"{differ}; {equal} equal" if equal else differ
+
+
+def _print_failed(summary: Summary, console: Console) -> None:
+    _print_title(console, "Failed", summary.counts.failed, len(summary.failed))
+    for trip in summary.failed:
+        message = safe(trip.message or trip.error_type)
+        _print_entry(console, safe(trip.kernel), f"{message} ({_pid(trip.pid)})")
+
+
+def _print_unfinished(summary: Summary, console: Console) -> None:
+    _print_title(console, "Unfinished", summary.counts.unfinished, len(summary.unfinished))
+    for trip in summary.unfinished:
+        lives = {
+            True: "it still runs",
+            False: "the process is gone",
+            None: "whether the process lives cannot be seen from here",
+        }[trip.alive]
+        what = f"started {duration(trip.age_ns)} ago ({_pid(trip.pid)}): {lives}"
+        _print_entry(console, safe(trip.kernel), what)
+
+
+def _print_title(console: Console, title: str, number: int, shown: int) -> None:
+    if number:
+        which = f"{number}" if number == shown else f"{number}, the newest {shown}"
+        console.print(Text(f"\n{title} ({which})", style=f"bold {_STYLES[title.lower()]}"))
+
+
+def _print_entry(console: Console, kernel: str, what: str) -> None:
+    console.print(Padding(Text(kernel), (0, 0, 0, 2)))
+    console.print(Padding(Text(what), (0, 0, 0, 4)))
+
+
+def _pid(pid: int | None) -> str:
+    return "process unknown" if pid is None else f"pid {pid}"
