@@ -1,0 +1,95 @@
+"""The key of an executable in JAX's store, and what goes into it."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from typing import Any
+
+import jaxlib.version
+from jax._src import cache_key, config
+
+# Folders below the cache folder, which come with it and not from the program.
+_FOLDER_OPTIONS = ("xla_gpu_per_fusion_autotune_cache_dir", "xla_gpu_kernel_cache_file")
+
+
+class _Fed:
+    """Stands in for a hash and keeps what JAX feeds into it."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+
+    def update(self, part: bytes) -> None:
+        self.parts.append(part)
+
+    def text(self) -> str:
+        return " ".join(part.decode("utf-8", "backslashreplace") for part in self.parts)
+
+    def digest(self) -> str:
+        return hashlib.sha256(b"".join(self.parts)).hexdigest()
+
+
+def build(backend: Any) -> str:
+    """Return jaxlib's version and commit, the platform and its version."""
+    commit = getattr(jaxlib.version, "_git_hash", None)
+    jaxlib_version = jaxlib.version.__version__ + (f" ({commit[:12]})" if commit else "")
+    return f"jaxlib {jaxlib_version}; {backend.platform}; {backend.platform_version}"
+
+
+def components(
+    module: Any, devices: Any, options: Any, backend: Any, compression: str, module_digest: str | None
+) -> dict[str, str]:
+    """Return the parts of a key, as JAX's own functions read them.
+
+    Args:
+        module: the StableHLO module.
+        devices: an array of devices.
+        options: the compile options that went into the key.
+        backend: the client.
+        compression: of entries in the store.
+        module_digest: of the module, where JAX has let us see it.
+    """
+    options = copy.deepcopy(options)
+    debug_options = options.executable_build_options.debug_options
+    folders = [str(getattr(debug_options, name, "")) for name in _FOLDER_OPTIONS]
+    own = " ".join(f"{name}={value}" for name, value in options.env_option_overrides)
+    for name, folder in zip(_FOLDER_OPTIONS, folders, strict=True):
+        if folder:
+            setattr(debug_options, name, "")
+    options.env_option_overrides = []
+    compile_options, flags, topology = _Fed(), _Fed(), _Fed()
+    cache_key._hash_serialized_compile_options(
+        compile_options, options, strip_device_assignment=backend.platform == "gpu"
+    )
+    cache_key._hash_xla_flags(flags, cache_key.get_flag_prefixes())
+    cache_key._hash_accelerator_config(topology, devices)
+    kinds = dict.fromkeys(device.device_kind for device in devices.flat)
+    found = {
+        "name": module_name(module),
+        "module": module_digest or "",
+        "jaxlib": jaxlib.version.__version__,
+        "platform": f"{backend.platform} {backend.platform_version}",
+        "xla_flags": flags.text(),
+        "options": own,
+        "compile_options": compile_options.digest(),
+        "cache_folders": " ".join(filter(None, folders)),
+        "devices": f"{devices.size} x {', '.join(kinds)}",
+        "topology": topology.digest(),
+        "compression": compression,
+        "custom_hook": cache_key.custom_hook(),
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def module_name(module: Any) -> str:
+    """Return the name of a module, which is XLA's name of the kernel too."""
+    return str(module.operation.attributes["sym_name"].value)
+
+
+def code_digest(module: Any, module_digest: str | None) -> str:
+    """Return the digest of a module without locations: JAX's own, unless that holds locations or there is none."""
+    if module_digest is not None and not config.compilation_cache_include_metadata_in_key.value:
+        return module_digest
+    # The second parameter says which callbacks to leave out: none, by an enum up to 0.10 and a bool later.
+    canonicalize: Any = cache_key._canonicalize_ir
+    return hashlib.sha256(canonicalize(module, False)).hexdigest()
