@@ -16,6 +16,7 @@ import click
 
 from otel_kernel import boot
 from otel_kernel.cli import program
+from otel_kernel.cli.errors import say
 from otel_kernel.options import VARIABLE_PREFIX
 from otel_kernel.records import RecordLevel
 from otel_kernel.session import RUN_VARIABLE
@@ -123,14 +124,10 @@ def _is_installed(module: str) -> bool:
 
 def _ready(recording: Path | None) -> Path:
     """Return the absolute path of the recording, which is there and can be written."""
-    from otel_kernel.recording.errors import RecordingError
     from otel_kernel.recording.file import create_or_check, default_path
 
-    try:
-        recording = (recording or default_path()).absolute()
-        create_or_check(recording)
-    except RecordingError as error:
-        raise click.UsageError(str(error)) from None
+    recording = (recording or default_path()).absolute()
+    create_or_check(recording)
     return recording
 
 
@@ -139,30 +136,36 @@ def _report(recording: Path, run_id: str, words: Path) -> None:
     from otel_kernel.recording.pruning import prune
 
     try:
-        left = {word.name: word for word in words.iterdir()}
-        if any(name.isdigit() for name in left):  # pids
-            _summarize(recording, run_id)
-        elif boot.FOREIGN not in left:
-            _say(
-                "nothing was recorded: no Python process of the program started otel-kernel (it ran no Python, "
-                "or one without site-packages, as by -S, or with a cleaned environment)"
-            )
-        if boot.STRIPPED in left:
-            _say(
-                f"{left[boot.STRIPPED].read_text()} was started in a cleaned environment, so its kernels are "
-                f"not recorded; hand {VARIABLE_PREFIX}* on to it"
-            )
+        if sys.stderr is not None:
+            _sum_up(recording, run_id, {word.name: word for word in words.iterdir()})
         prune(recording)
-    except KeyboardInterrupt:
-        _say("interrupted while summing up; the recording is whole")
-    except Exception as error:
-        _say(f"no summary: {error}")
+    except (Exception, KeyboardInterrupt) as error:
+        with contextlib.suppress(OSError):
+            say(f"no summary, but all is recorded in {recording}: {str(error) or type(error).__name__}")
 
 
-def _summarize(recording: Path, run_id: str) -> None:
-    click.echo(f"run {run_id}: {recording}", err=True)
+def _sum_up(recording: Path, run_id: str, words: Mapping[str, Path]) -> None:
+    if any(word.isdigit() for word in words):  # pids
+        _print_summary(recording, run_id)
+    elif boot.FOREIGN not in words:
+        say(
+            "nothing was recorded: no Python process of the program started otel-kernel (it ran no Python, or "
+            "one without site-packages, as by -S, or in a cleaned environment)"
+        )
+    if boot.STRIPPED in words:
+        say(
+            f"{words[boot.STRIPPED].read_text()} was started in a cleaned environment, so its kernels are not "
+            f"recorded; hand {VARIABLE_PREFIX}* on to it"
+        )
 
 
-def _say(line: str) -> None:
-    with contextlib.suppress(OSError):  # nobody reads it any more
-        click.echo(f"otel-kernel: {line}", err=True)
+def _print_summary(recording: Path, run_id: str) -> None:
+    from otel_kernel.report.opening import opened
+    from otel_kernel.report.render import print_summary
+    from otel_kernel.report.summary import summarize
+
+    with opened(recording, lambda problem: say(str(problem))) as found:
+        summary = summarize(found.connection, run_id)
+    print(file=sys.stderr)
+    print_summary(summary, sys.stderr)
+    print(f"\nRecorded in {recording}", file=sys.stderr)
