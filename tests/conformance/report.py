@@ -7,8 +7,9 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -84,7 +85,6 @@ class Case:
         self.folder = folder
         self.store = folder / "store"
         shutil.copy(TESTS / "conformance" / "kernels" / f"{adapter.runtime}.py", folder / "kernels.py")
-        self._runs = 0
 
     @property
     def compiled_and_loaded(self) -> tuple[Report, Report]:
@@ -103,29 +103,44 @@ class Case:
             faults: whether faults of ours are only logged, as for users, and not raised.
             variables: of the environment, beside those that the adapter asks for.
         """
-        self._runs += 1
-        report = self.folder / f"report-{self._runs}.jsonl"
-        report.touch()
-        environment = {
-            **{name: text for name, text in os.environ.items() if not name.startswith(("OTEL_", "PYTEST_"))},
-            **self.adapter.variables(self.store),
-            "PYTHONPATH": os.pathsep.join(map(str, (self.folder, TESTS, ROOT))),
-            "CONFORMANCE_REPORT": str(report),
-            "CONFORMANCE_RUNTIME": self.adapter.runtime,
-            "CONFORMANCE_STORE": str(self.store),
-            "CONFORMANCE_FAULTS": "logged" if faults else "raised",
-            **(variables or {}),
-        }
-        done = subprocess.run(
-            [sys.executable, "-m", "conformance.harness", *f"conformance.scripts.{script}".split()],
-            cwd=self.folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=240,
-            check=False,
+        return run_python(
+            ("-m", "conformance.harness", *f"conformance.scripts.{script}".split()),
+            self.folder,
+            {
+                **self.adapter.variables(self.store),
+                "CONFORMANCE_RUNTIME": self.adapter.runtime,
+                "CONFORMANCE_STORE": str(self.store),
+                "CONFORMANCE_FAULTS": "logged" if faults else "raised",
+                **(variables or {}),
+            },
         )
-        assert done.returncode == 0, textwrap.indent(done.stderr[-4000:], "  ")
-        text = report.read_text()
-        lines = tuple(Line(**json.loads(line)) for line in text.splitlines())
-        return Report(lines, done.stdout, done.stderr, done.returncode, text)
+
+
+def run_python(arguments: Sequence[str], folder: Path, variables: Mapping[str, str]) -> Report:
+    """Run Python in a folder that it can import from, with the suite at hand; it must end well.
+
+    Args:
+        arguments: of the interpreter.
+        folder: where it runs.
+        variables: of the environment, beside those of this process.
+    """
+    file, name = tempfile.mkstemp(".jsonl", "report-", folder)
+    os.close(file)
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env={
+            **{name: text for name, text in os.environ.items() if not name.startswith(("OTEL_", "PYTEST_"))},
+            "PYTHONPATH": os.pathsep.join(map(str, (folder, TESTS, ROOT))),
+            "CONFORMANCE_REPORT": name,
+            **variables,
+        },
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, textwrap.indent(done.stderr[-4000:], "  ")
+    text = Path(name).read_text()
+    lines = tuple(Line(**json.loads(line)) for line in text.splitlines())
+    return Report(lines, done.stdout, done.stderr, done.returncode, text)
