@@ -270,6 +270,14 @@ ABANDONED: Final = _define(
     "nested",
     values=tuple(a.value for a in Abandoned),
 )
+COMPILE_ID: Final = _define(
+    "compute.kernel.compilation.id",
+    str,
+    "conditional",
+    "the runtime has one",
+    "The runtime's own number of this round of compiling, which joins its logs: `frame/recompile` for Dynamo.",
+    "0/1",
+)
 REASON: Final = _define(
     "compute.kernel.compilation.reason",
     str,
@@ -394,6 +402,15 @@ STORE_ENTRY: Final = _define(
     "there is an entry",
     "The runtime's own key text.",
     "m1.inner-4.py311.1.nbc",
+)
+STORE_LOOKUP: Final = _define(
+    "compute.kernel.store.lookup",
+    str,
+    "conditional",
+    "the runtime tells more than the outcome does",
+    "What the store was asked and said; a guard_miss is an entry under this key that holds for other inputs.",
+    "guard_miss",
+    values=("hit", "miss", "guard_miss", "bypass", "disabled"),
 )
 STORE_STORED: Final = _define(
     "compute.kernel.store.stored",

@@ -48,7 +48,7 @@ class Call:
         return self.args[position] if position < len(self.args) else default
 
 
-TripReader: TypeAlias = "Callable[[Call], Generator[Begin, OpenTrip, None]]"
+TripReader: TypeAlias = "Callable[[Call], Generator[Begin | OpenTrip, OpenTrip, None]]"
 ProbeReader: TypeAlias = "Callable[[Call, OpenTrip], Generator[None, None, None]]"
 ParentReader: TypeAlias = "Callable[[Call], Generator[SideSpan | None, None, None]]"
 NoticeReader: TypeAlias = "Callable[[Call], Generator[None, None, None]]"
@@ -59,6 +59,7 @@ def trip(read: TripReader) -> Shape:
 
     Args:
         read: yields a `Begin` and is sent the trip, which has ended by then and holds `result` or `error`.
+            It may yield a trip that another reader has left `held` instead, which then runs on.
 
     Example:
         >>> def _read_build(call: Call) -> Generator[Begin, OpenTrip, None]:
@@ -92,7 +93,7 @@ def trip(read: TripReader) -> Shape:
     return bind
 
 
-_Visit: TypeAlias = "tuple[Generator[Begin, OpenTrip, None], OpenTrip]"
+_Visit: TypeAlias = "tuple[Generator[Begin | OpenTrip, OpenTrip, None], OpenTrip]"
 
 
 def _begin(runtime: str, where: str, read: TripReader, call: Call) -> _Visit | None:
@@ -106,8 +107,13 @@ def _begin(runtime: str, where: str, read: TripReader, call: Call) -> _Visit | N
             return None
         try:
             pending.settle()
-            open_trip = OpenTrip(runtime, begin, state)
-            _begin_trip(open_trip)
+            if isinstance(begin, OpenTrip):
+                open_trip = begin
+                open_trip.held = False
+                open_trip.resume()
+            else:
+                open_trip = OpenTrip(runtime, begin, state)
+                _begin_trip(open_trip)
         except BaseException:
             steps.close()
             raise
@@ -127,7 +133,7 @@ def _begin_trip(open_trip: OpenTrip) -> None:
 
 def _end(
     where: str,
-    steps: Generator[Begin, OpenTrip, None],
+    steps: Generator[Begin | OpenTrip, OpenTrip, None],
     open_trip: OpenTrip,
     result: object,
     error: BaseException | None,
@@ -141,7 +147,7 @@ def _end(
             _guard(where, open_trip.finish)
 
 
-def _send(steps: Generator[Begin, OpenTrip, None], open_trip: OpenTrip) -> None:
+def _send(steps: Generator[Begin | OpenTrip, OpenTrip, None], open_trip: OpenTrip) -> None:
     with contextlib.suppress(StopIteration):
         steps.send(open_trip)
 

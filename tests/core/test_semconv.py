@@ -27,10 +27,10 @@ AGREED = {
     "session.": "id run seq parent_seq",
     "record.": "version size length",
     "key.": "id build_id absent_reason component_other",
-    "compilation.": "outcome duration_ns outcome_from abandoned reason original_ns",
+    "compilation.": "outcome duration_ns outcome_from abandoned id reason original_ns",
     "ir.": "text sha256 size location",
     "source.": "text sha256 size location",
-    "store.": "kind location entry stored reason rejected",
+    "store.": "kind location entry lookup stored reason rejected",
     "artifact.": "size",
     "members.": "names count",
 }

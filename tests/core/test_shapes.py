@@ -28,6 +28,7 @@ from otel_kernel import pipeline, semconv, trip
 from otel_kernel.patching import Point
 from otel_kernel.records import Abandoned, CompilationOutcome
 from otel_kernel.shapes import Call, notice
+from otel_kernel.shapes import trip as trip_shape
 from otel_kernel.trip import Begin, OpenTrip
 
 pytestmark = pytest.mark.usefixtures("nothing_left_behind")
@@ -62,6 +63,37 @@ def test_probe_fills_the_trip_that_it_runs_in(compiler: Any, telemetry: Telemetr
     compiler.compile("other")
 
     assert [("acme.k", "loaded"), ("acme.other", "compiled")] == ends(telemetry.trips)
+
+
+def test_held_trip_runs_on_in_a_later_call(acme: Any, telemetry: Telemetry) -> None:
+    held: list[OpenTrip] = []
+
+    def read_compile_and_hold(call: Call) -> Generator[Begin, OpenTrip, None]:
+        open_trip = yield Begin(kernel=f"acme.{call.argument('name')}", layer="acme")
+        open_trip.outcome = COMPILED
+        open_trip.held = True
+        held.append(open_trip)
+
+    def read_link(call: Call) -> Generator[OpenTrip, OpenTrip, None]:
+        open_trip = yield held.pop()
+        open_trip.set(semconv.DEVICE_LOADED, call.argument("name") == "k" and open_trip.error is None)
+
+    link = Point("acme.compiler", "Compiler.link", trip_shape(read_link), ("name",))
+    compile_ = Point("acme.compiler", "Compiler.compile", trip_shape(read_compile_and_hold), ("name",))
+    instrumentor(compile_, link).instrument()
+    compiler = acme.Compiler()
+    compiler.compile("k")
+
+    assert [] == telemetry.trips
+    assert trip.current() is None
+
+    assert ("k", "none") == compiler.link("k")
+
+    (ended,) = telemetry.trips
+
+    assert COMPILED is ended.outcome
+    assert True is ended.attributes[semconv.DEVICE_LOADED]
+    assert 1 == len(telemetry.spans)
 
 
 def test_probe_outside_a_trip_passes_untouched(acme: Any, telemetry: Telemetry) -> None:
