@@ -250,6 +250,34 @@ def test_fault_of_a_probe_costs_a_field_and_no_trip(
     assert 1 == len(messages(caplog))
 
 
+def test_probe_sees_what_leaves_its_call_and_the_program_gets_it_unchanged(
+    acme: Any, telemetry: Telemetry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = ArithmeticError("theirs")
+
+    def find(name: str) -> None:
+        assert "k" == name
+        raise error
+
+    monkeypatch.setattr(acme.compiler.store, "find", find)
+    seen: list[tuple[Call, object, BaseException | None]] = []
+
+    def read(call: Call, _trip: OpenTrip) -> Generator[None, None, None]:
+        yield
+        seen.append((call, call.result, call.error))
+
+    instrumentor(compile_point(), find_point(read)).instrument()
+    with pytest.raises(ArithmeticError) as raised:
+        acme.Compiler().compile("k")
+    ((call, result, seen_error),) = seen
+
+    assert raised.value is seen_error is error
+    assert result is None
+    assert call.error is None
+    assert error.__context__ is None
+    assert [("acme.k", "ArithmeticError")] == ends(telemetry.trips)
+
+
 class _Delegating:
     """Passes everything on, but what a test replaces."""
 
@@ -470,10 +498,11 @@ def test_interrupt_inside_a_reader_passes_and_leaves_nothing(
 
     instrumentor(compile_point(read)).instrument()
     made = acme.Compiler()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as raised:
         made.compile("k")
 
-    assert is_free(made.lock)
+    assert is_free(made.lock)  # although the frames are still alive
+    assert raised.value.__traceback__ is not None
     assert (0 if moment == "before" else 1) == len(telemetry.spans)
 
 
@@ -487,10 +516,11 @@ def test_interrupt_inside_a_sink_passes_and_leaves_nothing(
     sink: Any = _Delegating(None, wants_start=True, started=_giving(None), finished=_giving(None))
     setattr(sink, method, interrupt)
     pipeline.add_sink(sink)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as raised:
         compiler.compile("k")
 
-    assert is_free(compiler.lock)
+    assert is_free(compiler.lock)  # although the frames are still alive
+    assert raised.value.__traceback__ is not None
     assert 1 == len(telemetry.spans)
 
 

@@ -14,7 +14,7 @@ import threading
 import zipfile
 from collections.abc import Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, PathFinder, SourceFileLoader
+from importlib.machinery import EXTENSION_SUFFIXES, BuiltinImporter, ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -278,6 +278,7 @@ def test_module_that_never_comes_harms_nothing() -> None:
 @pytest.mark.usefixtures("lib")
 def test_built_in_module_is_told_of_at_the_next_import(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "_symtable", raising=False)
+    exec_module = BuiltinImporter.__dict__["exec_module"]
     values, callback = seen()
     when_imported("_symtable", callback)
     module = importlib.import_module("_symtable")
@@ -285,6 +286,7 @@ def test_built_in_module_is_told_of_at_the_next_import(monkeypatch: pytest.Monke
 
     assert ["_symtable"] == values
     assert "built-in" == getattr(module.__spec__, "origin", None)
+    assert BuiltinImporter.__dict__["exec_module"] is exec_module
 
 
 @pytest.mark.usefixtures("lib")
@@ -334,6 +336,24 @@ def test_modules_of_one_zip_file_are_told_apart(tmp_path: Path, monkeypatch: pyt
     importlib.import_module("zip_c")
 
     assert ["zip_a", "zip_c"] == values
+
+
+def test_lazy_module_of_a_zip_file_is_told_of_after_others_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = tmp_path / "all.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        for name in ("zip_a", "zip_b"):
+            file.writestr(f"{name}.py", f"VALUE = {name!r}\n")
+    monkeypatch.setattr(sys, "path", [str(archive), *sys.path])
+    values, callback = seen()
+    when_imported("zip_a", callback)
+    lazy = _load_lazily("zip_a")
+    importlib.import_module("zip_b")
+
+    assert [] == values
+    assert "zip_a" == lazy.VALUE
+    assert ["zip_a"] == values
 
 
 class _Reading(Loader):
@@ -386,6 +406,27 @@ class _AskingFinder(MetaPathFinder):
         self.asking: list[object] = []
 
 
+class _LoopingFinder(MetaPathFinder):
+    """Lets the other finders find, as ours does, and relies on them not to ask it again."""
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> ModuleSpec | None:
+        if fullname != "lib":
+            return None
+        specs = (finder.find_spec(fullname, path, target) for finder in sys.meta_path if finder is not self)
+        return next((spec for spec in specs if spec is not None), None)
+
+
+@pytest.mark.usefixtures("lib")
+@pytest.mark.parametrize("first", [True, False])
+def test_finder_that_asks_the_others_itself_ends_and_is_told_of_once(first: bool) -> None:
+    values, callback = seen()
+    when_imported("lib", callback)
+    sys.meta_path.insert(0 if first else 1, _LoopingFinder())
+    importlib.import_module("lib")
+
+    assert [1] == values
+
+
 @pytest.mark.usefixtures("lib")
 @pytest.mark.parametrize("first", [True, False])
 def test_finder_that_asks_all_finders_again_ends_and_is_told_of_once(first: bool) -> None:
@@ -411,6 +452,16 @@ for hook in hooks if sys.argv[1] == "True" else reversed(hooks):
 module = importlib.import_module("lib")
 print(sorted(told), type(module.__loader__).__name__, vars(module.__loader__).get("exec_module"))
 """
+
+
+@pytest.mark.parametrize("ours_first", [True, False])
+def test_wrapts_hook_on_a_module_of_a_zip_file_runs_too(tmp_path: Path, ours_first: bool) -> None:
+    archive = tmp_path / "all.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("lib.py", "VALUE = 1\n")
+    output = run(BESIDE_WRAPT, str(ours_first), path=[ROOT, archive])
+
+    assert output.startswith("[('ours', 1), (\"wrapt's\", 1)] zipimporter ")
 
 
 @pytest.mark.parametrize("ours_first", [True, False])

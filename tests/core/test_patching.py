@@ -206,12 +206,24 @@ def test_installing_again_under_another_tools_wrapper_does_not_stack(
     compiler().compile("k")
 
     assert (1, 1) == (len(counting.calls), len(their_calls))
+    assert (put_on_top is _plain_on_top) == (namespace(compiler)["compile"] is not theirs)
 
     patch.restore()
     compiler().compile("k")
 
     assert (1, 2) == (len(counting.calls), len(their_calls))
     assert namespace(compiler)["compile"] is theirs
+
+
+@pytest.mark.parametrize("put_on_top", ON_TOP)
+def test_installing_twice_around_another_tools_wrapper_counts_once(acme: Any, put_on_top: Any) -> None:
+    compiler, counting = acme.compiler.Compiler, Counting()
+    install("acme", point("Compiler.compile", counting))
+    compiler.compile = put_on_top(namespace(compiler)["compile"], [])
+    install("acme", point("Compiler.compile", counting))
+    compiler().compile("k")
+
+    assert 1 == len(counting.calls)
 
 
 @pytest.mark.parametrize("put_on_top", ON_TOP)
