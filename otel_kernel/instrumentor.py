@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type: ignore[attr-defined] # untyped upstream
 from packaging.requirements import Requirement
 
-from otel_kernel import faults, imports, pending, pipeline
+from otel_kernel import faults, imports, pending, pipeline, states
 from otel_kernel.boot import RUNTIMES
 from otel_kernel.patching import MissingPointError, Patch, Point
 from otel_kernel.slots import Chained, Slot
@@ -40,6 +40,7 @@ class KernelInstrumentor(BaseInstrumentor):  # type: ignore[misc] # untyped upst
     _patches: dict[Point | Slot, Patch | Chained]
     _missing: set[Point | Slot]
     _refused: bool
+    _is_imported: bool
 
     def instrumentation_dependencies(self) -> Collection[str]:
         """Return the supported versions, as OpenTelemetry asks for them."""
@@ -62,7 +63,9 @@ class KernelInstrumentor(BaseInstrumentor):  # type: ignore[misc] # untyped upst
     def _instrument(self, **kwargs: Any) -> None:
         _configure(kwargs)
         self._patches, self._missing, self._refused = {}, set(), False
+        self._is_imported = False
         self._hooks: list[imports.Callback] = []
+        states.began(self)
         self._await(self.module, self._runtime_imported)
 
     def _uninstrument(self, **_kwargs: Any) -> None:
@@ -71,12 +74,14 @@ class KernelInstrumentor(BaseInstrumentor):  # type: ignore[misc] # untyped upst
         self._hooks.clear()
         self._restore()
         pending.release(self.runtime)
+        states.ended(self)
 
     def _await(self, module: str, hook: imports.Callback) -> None:
         self._hooks.append(hook)
         imports.when_imported(module, hook)
 
     def _runtime_imported(self, module: ModuleType) -> None:
+        self._is_imported = True
         if not self._is_supported(module):
             return
         try:
@@ -84,6 +89,9 @@ class KernelInstrumentor(BaseInstrumentor):  # type: ignore[misc] # untyped upst
         except (ImportError, AttributeError) as error:
             self._refuse(str(error))  # a reader imports what this version has not
             return
+        except Exception:
+            self._refused = True
+            raise
         for name in dict.fromkeys(point.module for point in points):
             there = [point for point in points if point.module == name]
             if _can_be_imported(name):
@@ -142,8 +150,11 @@ class KernelInstrumentor(BaseInstrumentor):  # type: ignore[misc] # untyped upst
         faults.logger.warning("%s%s is not instrumented: %s", self.runtime, _version_of(self.requires), why)
 
     def state_of_points(self) -> dict[str, int]:
-        """Return the number of points by state: patched, missing, refused."""
-        if not self.is_instrumented_by_opentelemetry:
+        """Return the number of points by state: patched, missing; or refused, where the runtime is left alone.
+
+        Nothing before the runtime is imported, and nothing when it is not instrumented any more.
+        """
+        if not self.is_instrumented_by_opentelemetry or not self._is_imported:
             return {}
         if self._refused:
             return {"refused": 1}

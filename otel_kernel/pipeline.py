@@ -18,7 +18,7 @@ from otel_kernel import faults
 from otel_kernel.options import Options, from_environment, merge
 from otel_kernel.records import RecordLevel
 from otel_kernel.sinks import Sink
-from otel_kernel.spans import Spans
+from otel_kernel.spans import Spans, resolved
 from otel_kernel.texts import TextFiles
 
 
@@ -76,6 +76,10 @@ def configure(
             sinks = (*(sink for sink in sinks if not _is_recording(sink)), *_recording_sinks(after.recording))
         texts = TextFiles(Path(after.text_files)) if after.text_files is not None else None
         _current = Pipeline(after, spans, sinks, texts)
+        if _current.level is RecordLevel.OFF:
+            spans[0].silence()
+        else:
+            spans[0].resume()
         return _current
 
 
@@ -102,11 +106,11 @@ def _program_spans(
 ) -> Spans:
     traces = tracer_provider if tracer_provider is not None else present.tracer_provider
     meters = meter_provider if meter_provider is not None else present.meter_provider
-    if traces is present.tracer_provider and meters is present.meter_provider:
+    if traces is present.tracer_provider and resolved(meters) is resolved(present.meter_provider):
         return present
-    if meters is not present.meter_provider:
-        present.silence()  # else its gauge goes on: a meter has each instrument once, with its first callback
-    return Spans(traces, meters)
+    after = Spans(traces, meters)
+    present.silence()  # its gauges would go on: a callback cannot be taken back
+    return after
 
 
 def _is_recording(sink: Sink) -> bool:

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import os
 import time
+import weakref
 from collections.abc import Iterable, Mapping
 
 from opentelemetry import metrics, trace
@@ -20,7 +21,7 @@ from opentelemetry.trace import (
     StatusCode,
 )
 
-from otel_kernel import __version__, mapping, semconv
+from otel_kernel import __version__, mapping, semconv, states
 from otel_kernel.records import AttributeValue, Trip
 from otel_kernel.texts import TextFiles
 
@@ -50,6 +51,80 @@ def oldest_active() -> float:
     return 0.0 if started is None else (time.monotonic_ns() - started) / 1e9
 
 
+def resolved(provider: metrics.MeterProvider | None) -> metrics.MeterProvider:
+    """Return the provider that a program means by `provider`: None is the global one of the moment."""
+    return metrics.get_meter_provider() if provider is None else provider
+
+
+class Measurements:
+    """The instruments of one meter provider.
+
+    A meter keeps an instrument with its first callbacks, which cannot be taken back: they are made once, and
+    observe nothing while `silent`.
+    """
+
+    def __init__(self, provider: metrics.MeterProvider | None) -> None:
+        self._provider = weakref.ref(provider) if provider is not None else None
+        self.silent = False
+        meter = metrics.get_meter("otel_kernel", __version__, provider)
+        duration, oldest, points = (
+            semconv.METRICS[name]
+            for name in (semconv.DURATION_METRIC, semconv.OLDEST_ACTIVE_METRIC, semconv.POINTS_METRIC)
+        )
+        self._duration = meter.create_histogram(
+            duration.name,
+            unit=duration.unit,
+            description=duration.brief,
+            explicit_bucket_boundaries_advisory=semconv.DURATION_BUCKETS,
+        )
+        meter.create_observable_gauge(oldest.name, [self._observe_oldest], oldest.unit, oldest.brief)
+        meter.create_observable_gauge(points.name, [self._observe_points], points.unit, points.brief)
+
+    @property
+    def provider(self) -> metrics.MeterProvider | None:
+        """The provider, or None where it is gone."""
+        return resolved(None) if self._provider is None else self._provider()
+
+    def measure(self, span: Span, trip: Trip, duration: int) -> None:
+        """Measure a trip that was not abandoned; `duration` is in ns."""
+        attributes: dict[str, str | bool] = {semconv.RUNTIME: trip.runtime, semconv.LAYER: trip.layer}
+        if trip.outcome is not None:
+            attributes[semconv.OUTCOME] = trip.outcome.value
+        if trip.error_type is not None:
+            attributes[semconv.ERROR_TYPE] = trip.error_type
+        for name in (semconv.PHASE, semconv.STORE_STORED):
+            value = trip.attributes.get(name)
+            if isinstance(value, (str, bool)):
+                attributes[name] = value
+        # Inside the span's context, so that an exemplar leads from a slow bucket to the trace.
+        self._duration.record(duration / 1e9, attributes, context=trace.set_span_in_context(span))
+
+    def _observe_oldest(self, _options: CallbackOptions) -> Iterable[Observation]:
+        return () if self.silent or states.are_over() else (Observation(oldest_active()),)
+
+    def _observe_points(self, _options: CallbackOptions) -> Iterable[Observation]:
+        if self.silent:
+            return ()
+        return [
+            Observation(number, {semconv.RUNTIME: runtime, semconv.POINTS_STATE: state})
+            for runtime, state, number in states.of_points()
+        ]
+
+
+_measurements: list[Measurements] = []
+
+
+def _measurements_of(provider: metrics.MeterProvider | None) -> Measurements:
+    wanted = resolved(provider)
+    _measurements[:] = [each for each in _measurements if each.provider is not None]
+    for each in _measurements:
+        if each.provider is wanted:
+            return each
+    made = Measurements(provider)
+    _measurements.append(made)
+    return made
+
+
 class Spans:
     """Makes the spans, and where `meter_provider` is used the measurements, of all trips of the process.
 
@@ -71,32 +146,17 @@ class Spans:
         self.tracer_provider = tracer_provider
         self.meter_provider = meter_provider
         self._tracers: dict[str, trace.Tracer] = {}
-        self._silent = False
-        if not private:
-            meter = metrics.get_meter("otel_kernel", __version__, meter_provider)
-            self._histogram = meter.create_histogram(
-                semconv.DURATION_METRIC,
-                unit=semconv.METRICS[semconv.DURATION_METRIC].unit,
-                description=semconv.METRICS[semconv.DURATION_METRIC].brief,
-                explicit_bucket_boundaries_advisory=semconv.DURATION_BUCKETS,
-            )
-            meter.create_observable_gauge(
-                semconv.OLDEST_ACTIVE_METRIC,
-                callbacks=[self._observe_oldest],
-                unit=semconv.METRICS[semconv.OLDEST_ACTIVE_METRIC].unit,
-                description=semconv.METRICS[semconv.OLDEST_ACTIVE_METRIC].brief,
-            )
+        self._measurements = None if private else _measurements_of(meter_provider)
 
     def silence(self) -> None:
-        """Make the gauges observe nothing from here on; a callback cannot be taken back from an SDK."""
-        self._silent = True
+        """Make the gauges observe nothing."""
+        if self._measurements is not None:
+            self._measurements.silent = True
 
     def resume(self) -> None:
         """Undo `silence`."""
-        self._silent = False
-
-    def _observe_oldest(self, _options: CallbackOptions) -> Iterable[Observation]:
-        return () if self._silent else (Observation(oldest_active()),)
+        if self._measurements is not None:
+            self._measurements.silent = False
 
     def start(self, trip: Trip, parent: Span | None) -> Span:
         """Start the span of an unfinished trip.
@@ -167,8 +227,8 @@ class Spans:
                 self._write(span, trip, inline_limit, texts, error)
         finally:
             try:
-                if not self.private and trip.abandoned is None:
-                    self._measure(span, trip, duration)
+                if self._measurements is not None and trip.abandoned is None:
+                    self._measurements.measure(span, trip, duration)
             finally:
                 span.end(end_time=trip.started_ns + duration)
 
@@ -186,19 +246,6 @@ class Spans:
             if error is not None:
                 with contextlib.suppress(Exception):  # the program's exception may raise when it is printed
                     span.record_exception(error)
-
-    def _measure(self, span: Span, trip: Trip, duration: int) -> None:
-        attributes: dict[str, str | bool] = {semconv.RUNTIME: trip.runtime, semconv.LAYER: trip.layer}
-        if trip.outcome is not None:
-            attributes[semconv.OUTCOME] = trip.outcome.value
-        if trip.error_type is not None:
-            attributes[semconv.ERROR_TYPE] = trip.error_type
-        for name in (semconv.PHASE, semconv.STORE_STORED):
-            value = trip.attributes.get(name)
-            if isinstance(value, (str, bool)):
-                attributes[name] = value
-        # Inside the span's context, so that an exemplar leads from a slow bucket to the trace.
-        self._histogram.record(duration / 1e9, attributes, context=trace.set_span_in_context(span))
 
 
 def ids(span: Span) -> tuple[str | None, str | None]:
