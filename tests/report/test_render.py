@@ -13,7 +13,6 @@ import pytest
 from written_trips import write_otlp, write_recording
 
 from otel_kernel import semconv
-from otel_kernel.report import print_run
 from otel_kernel.report.opening import opened
 from otel_kernel.report.render import PLAIN_WIDTH, SHOWN_KERNELS, print_summary
 from otel_kernel.report.summary import summarize
@@ -54,21 +53,18 @@ Unfinished (1)
 """
 
 
-def printed(path: Path) -> str:
-    """Return the report about all of an INPUT, as plain text."""
+def printed(path: Path, run: str | None = None) -> str:
+    """Return the report about a run or all of an INPUT, as plain text."""
     output = io.StringIO()
     with opened(path, print) as recording:
-        print_summary(summarize(recording.connection), output)
+        print_summary(summarize(recording.connection, run), output)
     return output.getvalue()
 
 
 def test_the_summary_of_a_run_reads_like_this(tmp_path: Path) -> None:
-    path = write_recording(tmp_path / "r.db", (*BEFORE, *LATEST))
-    output = io.StringIO()
+    text = printed(write_recording(tmp_path / "r.db", (*BEFORE, *LATEST)), "2" * 32)
 
-    print_run(path, "2" * 32, output)
-
-    assert SHOP == re.sub(r"started \d+ d \d+ h ago", "started AGE ago", output.getvalue())
+    assert SHOP == re.sub(r"started \d+ d \d+ h ago", "started AGE ago", text)
 
 
 def test_changed_keys_read_like_this(tmp_path: Path) -> None:
