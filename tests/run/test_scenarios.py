@@ -1,3 +1,4 @@
+# ruff: noqa: SIM300 - the expected value comes first
 """Every way in which a program may start is recorded exactly once, or answered with one clear line."""
 
 from __future__ import annotations
@@ -63,7 +64,12 @@ def test_scenario(scenario: Scenario, foreign_version: str | None, tmp_path: Pat
     lines = our_lines(result.stderr)
     assert bool(scenario.line) == len(lines), result.stderr
     assert all(scenario.line in line for line in lines)
-    assert scenario.errors in result.stderr
+    before, _, summary = result.stderr.partition("\nRun ")
+    assert scenario.errors in before
+    if scenario.records:
+        trips = "1 trip" if 1 == len(compiled) - len(scenario.unrecorded) else "2 trips"
+        assert f"{trips}: {trips[0]} compiled" in summary.splitlines()
+        assert scenario.errors or "" == before, "nothing else is said"
 
 
 def _furnish(folder: Path) -> None:
