@@ -215,9 +215,10 @@ def _waiting_class(kind: type, method: str) -> type:
             _load_ends(watch, self, visit, None)
         return result
 
-    def reduce(self: Any, protocol: Any) -> Any:
+    def reduce(self: Any, _protocol: Any) -> Any:
         """Pickle and copy as `kind`: a copy is none of ours."""
-        function, arguments, *rest = stock.__reduce_ex__(self, protocol)
+        # Above protocol 1 a pickler insists on the class that the object has.
+        function, arguments, *rest = stock.__reduce_ex__(self, 1)
         return (function, tuple(kind if part is waiting else part for part in arguments), *rest)
 
     waiting = type(kind)(

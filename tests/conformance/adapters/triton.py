@@ -26,9 +26,9 @@ def _version() -> tuple[int, ...]:
     return tuple(int(part) for part in version("triton").split(".")[:2]) if installed else ()
 
 
-# Only the driver looks into the artifact. Below 3.7 Triton takes an entry for whole whose files are gone.
+# Only the driver looks into the artifact. Below 3.8 Triton takes an entry for whole whose files are gone.
 _DAMAGED: After = "raises RuntimeError" if _IS_REAL else "loaded"
-_DELETED: After = "compiled" if _version() >= (3, 7) else "raises KeyError"
+_DELETED: After = "compiled" if _version() >= (3, 8) else "raises KeyError"
 
 _ALWAYS: dict[str, type | object] = {
     "code.function.name": "kernels.main_kernel",
