@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import time
+
+from otel_kernel.records import escape
 
 STARTUP = "startup"
 SERVING = "serving"
 
 _named: str | None = None
-_process_started = time.monotonic() - time.process_time()
 
 
 def enter(name: str) -> None:
@@ -20,7 +22,7 @@ def enter(name: str) -> None:
     global _named
     if not isinstance(name, str) or not name:  # pyright: ignore[reportUnnecessaryIsInstance] - callers are users
         raise ValueError(f"a phase is a non-empty str, got {name!r}")
-    _named = name
+    _named = escape(name)
 
 
 def current(serving_after: float | None) -> str | None:
@@ -29,18 +31,45 @@ def current(serving_after: float | None) -> str | None:
         return _named
     if serving_after is None:
         return None
-    return SERVING if _age() >= serving_after else STARTUP
+    return SERVING if age() >= serving_after else STARTUP
 
 
-def _age() -> float:
-    """Return seconds since this process started, from the kernel where it tells."""
+def age() -> float:
+    """Return seconds since this process started, an exec or a late import of ours not counting as a start."""
+    global _started
+    if _started is None:
+        _started = start_of_process()
+    return _now() - _started
+
+
+def start_of_process(stat: str = "/proc/self/stat") -> float:
+    """Return when this process started, in seconds on the clock of `_now`.
+
+    Args:
+        stat: where Linux tells; without it, as on another system, the process is as old as this module.
+    """
     try:
-        with open("/proc/self/stat", encoding="utf-8", errors="replace") as file:  # noqa: PTH123 - pathlib is slow to import
+        with open(stat, encoding="utf-8", errors="replace") as file:  # noqa: PTH123 - pathlib is slow to import
             ticks = int(file.read().rpartition(")")[2].split()[19])
-        with open("/proc/uptime", encoding="utf-8") as file:  # noqa: PTH123
-            uptime = float(file.read().split()[0])
+        started = ticks / os.sysconf("SC_CLK_TCK")
     except (OSError, ValueError, IndexError):
-        return time.monotonic() - _process_started
-    import os
+        return _imported
+    return (
+        started if 0 < started <= _now() else _imported
+    )  # a sandbox may tell nothing or the time of its host
 
-    return uptime - ticks / os.sysconf("SC_CLK_TCK")
+
+def _now() -> float:
+    # Linux counts starts from boot, suspended time included. Not from /proc/uptime, which containers may fake.
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if _COUNTS_FROM_BOOT else time.monotonic()
+
+
+def _fork() -> None:
+    global _started
+    _started = None
+
+
+_COUNTS_FROM_BOOT = hasattr(time, "CLOCK_BOOTTIME")
+_imported = _now() - time.process_time()
+_started: float | None = None  # read by the first trip that asks: it costs as much as a trip
+os.register_at_fork(after_in_child=_fork)
