@@ -38,7 +38,7 @@ def _started(command: list[str], folder: Path) -> Generator[subprocess.Popen[byt
     with subprocess.Popen(
         command,
         cwd=folder,
-        env=environment(),
+        env=environment({"TMPDIR": str(folder)}),  # for what we leave when we are killed
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -57,7 +57,7 @@ def _at_terminal(command: list[str], folder: Path) -> Generator[tuple[subprocess
     with subprocess.Popen(
         [PYTHON, str(PROGRAMS / "at_terminal.py"), *command],
         cwd=folder,
-        env=environment({"PS1": "$ ", "HISTFILE": ""}),
+        env=environment({"PS1": "$ ", "HISTFILE": "", "TMPDIR": str(folder)}),
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
