@@ -72,6 +72,16 @@ def _metrics() -> str:
     )
 
 
+def _events() -> str:
+    return _table(
+        ("Event", "When", "Attributes", "Meaning"),
+        (
+            (_code(event.name), event.when, ", ".join(map(_code, event.attributes)), event.brief)
+            for event in semconv.EVENTS.values()
+        ),
+    )
+
+
 def _support() -> str:
     rows: list[Sequence[str]] = []
     for target in dict.fromkeys(RUNTIMES.values()):
@@ -87,6 +97,7 @@ def _support() -> str:
 TABLES: dict[str, Callable[[], str]] = {
     "attributes": _attributes,
     "metrics": _metrics,
+    "events": _events,
     "support": _support,
 }
 

@@ -53,6 +53,16 @@ class Metric:
     brief: str
 
 
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Definition of one log event."""
+
+    name: str
+    attributes: tuple[str, ...]
+    when: str
+    brief: str
+
+
 ATTRIBUTES: Final[dict[str, Attribute]] = {}
 """All attributes by name, in the order of the tables."""
 
@@ -61,6 +71,9 @@ FAMILIES: Final[dict[str, Attribute]] = {}
 
 METRICS: Final[dict[str, Metric]] = {}
 """All metrics by name."""
+
+EVENTS: Final[dict[str, Event]] = {}
+"""All log events by name."""
 
 
 def _define(
@@ -91,6 +104,11 @@ def _define_metric(
     name: str, instrument: Literal["histogram", "gauge"], unit: str, attributes: tuple[str, ...], brief: str
 ) -> str:
     METRICS[name] = Metric(name, instrument, unit, attributes, brief)
+    return name
+
+
+def _define_event(name: str, attributes: tuple[str, ...], when: str, brief: str) -> str:
+    EVENTS[name] = Event(name, attributes, when, brief)
     return name
 
 
@@ -612,5 +630,25 @@ POINTS_METRIC: Final = _define_metric(
     "gauge",
     "{point}",
     (RUNTIME, POINTS_STATE),
-    "Points of an instrumentor by state, so that silence does not look like health.",
+    "Points of an instrumentor by state, once its runtime is imported: `patched`, `missing`, or one `refused` where the runtime is left alone; so that silence does not look like health.",
+)
+
+START_EVENT: Final = _define_event(
+    "compute.kernel.compilation.start",
+    (
+        KERNEL_NAME,
+        RUNTIME,
+        LAYER,
+        ROLE,
+        SESSION_ID,
+        SESSION_RUN,
+        SESSION_SEQ,
+        PROCESS_PID,
+        THREAD_ID,
+        PHASE,
+        RANK,
+        WORLD_SIZE,
+    ),
+    "with the option `start_events`, at the start of every trip that runs in no other",
+    "A kernel has begun to compile or load: a hang shows here although its span never ends.",
 )

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from otel_kernel import semconv
-from otel_kernel.semconv import ATTRIBUTES, FAMILIES, METRICS, Attribute
+from otel_kernel.semconv import ATTRIBUTES, EVENTS, FAMILIES, METRICS, Attribute
 
 OWN_NAME = re.compile(r"compute\.kernel(\.[a-z0-9]+(_[a-z0-9]+)*)+").fullmatch
 ENUM_VALUE = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*").fullmatch
@@ -63,15 +63,19 @@ def test_every_agreed_metric_is_defined_and_no_other() -> None:
     assert agreed == {name: (metric.instrument, metric.unit) for name, metric in METRICS.items()}
 
 
+def test_every_agreed_event_is_defined_and_no_other() -> None:
+    assert ["compute.kernel.compilation.start"] == list(EVENTS)
+
+
 def test_every_constant_of_the_module_is_registered_once() -> None:
     constants = _constants()
-    registered = {*ATTRIBUTES, *FAMILIES, *METRICS, semconv.POINTS_STATE, semconv.NAMESPACE}
+    registered = {*ATTRIBUTES, *FAMILIES, *METRICS, *EVENTS, semconv.POINTS_STATE, semconv.NAMESPACE}
 
     assert registered == set(constants.values())
     assert len(registered) == len(constants), "two constants share a name"
 
 
-@pytest.mark.parametrize("name", [*ATTRIBUTES, *METRICS, semconv.POINTS_STATE])
+@pytest.mark.parametrize("name", [*ATTRIBUTES, *METRICS, *EVENTS, semconv.POINTS_STATE])
 def test_a_name_is_a_path_of_lower_case_words_under_our_prefix(name: str) -> None:
     assert OWN_NAME(name) or name in BORROWED
 
@@ -81,7 +85,7 @@ def test_a_family_is_a_prefix_that_ends_in_a_dot() -> None:
 
 
 def test_no_name_is_both_leaf_and_prefix() -> None:
-    leaves = [*ATTRIBUTES, *METRICS, *(prefix[:-1] for prefix in FAMILIES), semconv.POINTS_STATE]
+    leaves = [*ATTRIBUTES, *METRICS, *EVENTS, *(prefix[:-1] for prefix in FAMILIES), semconv.POINTS_STATE]
 
     assert [] == [(a, b) for a in leaves for b in leaves if b.startswith(a + ".")]
 
@@ -124,6 +128,14 @@ def test_metric_attributes_are_defined_and_never_kernel_or_key() -> None:
             assert not name.startswith(
                 (semconv.KERNEL_NAME, "compute.kernel.key.", "compute.kernel.session.")
             )
+
+
+def test_event_attributes_are_defined_and_hold_no_text() -> None:
+    for event in EVENTS.values():
+        assert set(event.attributes) <= set(ATTRIBUTES)
+        assert not {semconv.IR_TEXT, semconv.SOURCE_TEXT} & set(event.attributes)
+        assert event.when
+        assert event.brief.endswith(".")
 
 
 def test_duration_buckets_go_from_a_millisecond_to_five_minutes_in_order() -> None:
