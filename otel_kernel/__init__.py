@@ -6,7 +6,7 @@ Importing this package imports nothing else: it is imported at the start of ever
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False  # `typing` alone would cost a process more than all the rest of our start
 
 if TYPE_CHECKING:
     from typing import Any

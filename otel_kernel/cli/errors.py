@@ -24,7 +24,9 @@ _PIPE_CLOSED: Final = 141
 
 def say(line: str) -> None:
     """Print one line on standard error."""
-    print(f"otel-kernel: {' '.join(line.split())}", file=sys.stderr)
+    click.echo(
+        f"otel-kernel: {' '.join(line.split())}", err=True
+    )  # `print` would turn to stdout where stderr is closed
 
 
 def said(error: Exception) -> int:

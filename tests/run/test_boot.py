@@ -51,6 +51,7 @@ def test_start_up_imports_neither_a_runtime_nor_what_serves_it() -> None:
     assert {"otel_kernel", "otel_kernel.boot", "otel_kernel.imports"} <= imported
     heavy = {
         *RUNTIMES,
+        "typing",
         "wrapt",
         "opentelemetry",
         "logging",
@@ -161,6 +162,6 @@ def test_fault_while_booting_is_silent(tmp_path: Path) -> None:
 
 def test_import_of_the_package_imports_nothing_heavy() -> None:
     code = "import sys; before = set(sys.modules); import otel_kernel; print(*(set(sys.modules) - before))"
-    heavy = {"opentelemetry", "wrapt", "logging", "dataclasses", "inspect", "pathlib", *RUNTIMES}
+    heavy = {"opentelemetry", "wrapt", "logging", "dataclasses", "inspect", "pathlib", "typing", *RUNTIMES}
 
     assert set() == set(_says(code, changes={"PYTHONPATH": str(ROOT)}).split()) & heavy
