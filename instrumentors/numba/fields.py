@@ -78,7 +78,12 @@ def is_internal(kernel: str) -> bool:
 
 
 def signature_text(signature: Any) -> str:
-    """Return a signature, or a tuple of types, readable and the same in every process."""
+    """Return a signature, or a tuple of types, readable and the same in every process.
+
+    What the program has written as a text is the signature in Numba's key, and stays as it is.
+    """
+    if isinstance(signature, str):
+        return signature
     arguments = getattr(signature, "args", signature)
     comma = "," if len(arguments) == 1 else ""
     text = f"({', '.join(map(_type_text, arguments))}{comma})"
