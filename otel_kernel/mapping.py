@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from reprlib import repr as shortened
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from otel_kernel import faults, semconv
 from otel_kernel.records import (
@@ -27,6 +27,9 @@ from otel_kernel.records import (
     is_text,
 )
 from otel_kernel.texts import TextFiles
+
+if TYPE_CHECKING:
+    from otel_kernel.trip import OpenTrip
 
 INLINE_LIMIT = 64 * 1024
 """Default for the longest text, in bytes, that a span carries itself."""
@@ -111,7 +114,7 @@ class Reject:
     span_id: str = ""
 
 
-def start_attributes(trip: Trip) -> dict[str, AttributeValue]:
+def start_attributes(trip: Trip | OpenTrip) -> dict[str, AttributeValue]:
     """Return what is known when a trip starts, for samplers."""
     attributes: dict[str, AttributeValue] = {
         semconv.RUNTIME: trip.runtime,

@@ -12,7 +12,6 @@ sees its own result or its own exception.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Generator, Mapping
 from typing import Any, TypeAlias
 
@@ -148,8 +147,10 @@ def _end(
 
 
 def _send(steps: Generator[Begin | OpenTrip, OpenTrip, None], open_trip: OpenTrip) -> None:
-    with contextlib.suppress(StopIteration):
+    try:
         steps.send(open_trip)
+    except StopIteration:
+        return
 
 
 def _guard(where: str, step: Callable[..., object], *arguments: object) -> None:

@@ -8,6 +8,7 @@ import os
 import time
 import weakref
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from opentelemetry import metrics, trace
 from opentelemetry.metrics import CallbackOptions, Observation
@@ -24,6 +25,9 @@ from opentelemetry.trace import (
 from otel_kernel import __version__, mapping, semconv, states
 from otel_kernel.records import AttributeValue, Trip
 from otel_kernel.texts import TextFiles
+
+if TYPE_CHECKING:
+    from otel_kernel.trip import OpenTrip
 
 _in_flight: dict[int, int] = {}
 """Monotonic start in ns of each trip in flight, for the gauge; by a ticket, so that no lock is needed."""
@@ -158,8 +162,8 @@ class Spans:
         if self._measurements is not None:
             self._measurements.silent = False
 
-    def start(self, trip: Trip, parent: Span | None) -> Span:
-        """Start the span of an unfinished trip.
+    def start(self, trip: OpenTrip, parent: Span | None) -> Span:
+        """Start the span of a trip.
 
         Args:
             trip: the trip.

@@ -114,6 +114,8 @@ class OpenTrip:
         self.runtime = runtime
         self.kernel = escape(begin.kernel)
         self.layer = begin.layer
+        if not self.kernel or not self.layer:
+            raise ValueError(f"a trip needs a kernel and a layer, got {self.kernel!r} and {self.layer!r}")
         self.pipeline = state
         self.level = state.level
         self.outcome: CompilationOutcome | None = None
@@ -214,21 +216,24 @@ class OpenTrip:
 
     def begin(self) -> None:
         """Tell spans and sinks, then run."""
-        state = self.pipeline
-        trip = self._unfinished()
         around = enclosing.get()
-        for index, spans in enumerate(state.spans):
-            self.spans.append(self._start_span(spans, trip, around[index] if index < len(around) else None))
-        self._read_ids()
-        if state.sinks:
-            trip = self._unfinished()
-            for sink in state.sinks:
-                if sink.wants_start:
-                    try:
-                        sink.started(trip)
-                    except Exception:
-                        faults.caught(f"{type(sink).__name__}.started")
+        for index, spans in enumerate(self.pipeline.spans):
+            self.spans.append(self._start_span(spans, around[index] if index < len(around) else None))
+        if self.pipeline.sinks:
+            self._read_ids()
+            self._tell_start()
         self.resume()
+
+    def _tell_start(self) -> None:
+        told = [sink for sink in self.pipeline.sinks if sink.wants_start]
+        if not told:
+            return
+        trip = self._unfinished()
+        for sink in told:
+            try:
+                sink.started(trip)
+            except Exception:
+                faults.caught(f"{type(sink).__name__}.started")
 
     def resume(self) -> None:
         """Become the current trip and let the clock run; after a `stop` it runs on."""
@@ -250,13 +255,18 @@ class OpenTrip:
             faults.caught("reading the ids of a span")
 
     @property
+    def parent_seq(self) -> int | None:
+        """The number of the trip inside which this one runs."""
+        return self.parent.seq if self.parent is not None else None
+
+    @property
     def is_running(self) -> bool:
         """Whether the wrapped call goes on, or the load that the trip has waited for."""
         return self._tokens is not None
 
-    def _start_span(self, spans: Spans, trip: Trip, parent: Span | None) -> Span:
+    def _start_span(self, spans: Spans, parent: Span | None) -> Span:
         try:
-            return spans.start(trip, parent)
+            return spans.start(self, parent)
         except Exception:
             faults.caught("starting a span")
             return trace.INVALID_SPAN
@@ -338,7 +348,7 @@ class OpenTrip:
         return Trip(
             session=self.session,
             seq=self.seq,
-            parent_seq=self.parent.seq if self.parent else None,
+            parent_seq=self.parent_seq,
             runtime=self.runtime,
             layer=self.layer,
             kernel=self.kernel,
@@ -354,7 +364,7 @@ class OpenTrip:
         return Trip(
             session=self.session,
             seq=self.seq,
-            parent_seq=self.parent.seq if self.parent else None,
+            parent_seq=self.parent_seq,
             runtime=self.runtime,
             layer=self.layer,
             kernel=self.kernel,
