@@ -15,7 +15,7 @@ What the fields hold:
 - layer: `jax`.
 - key: build text = jaxlib's version and commit, platform and its version. Rest = JAX's own key, which is
   there without a cache folder too, and only not with `jax_enable_compilation_cache` off: `jit_f-` and a
-  sha256. It depends on the path of the folder in some versions; the component `cache_folders` then says so.
+  sha256. Up to JAX 0.10 it holds the path of the cache folder, and the component `cache_folders` does too.
 - key components: JAX's inputs to that sha256, as it feeds them: the module, XLA flags, the compiler's options
   of this function (`options`) and in all (`compile_options`, the cache folders taken out), devices and
   topology, compression.

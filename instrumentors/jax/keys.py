@@ -50,17 +50,12 @@ def components(
         module_digest: of the module, where JAX has let us see it.
     """
     options = copy.deepcopy(options)
-    debug_options = options.executable_build_options.debug_options
-    folders = [str(getattr(debug_options, name, "")) for name in _FOLDER_OPTIONS]
     own = " ".join(f"{name}={value}" for name, value in options.env_option_overrides)
-    for name, folder in zip(_FOLDER_OPTIONS, folders, strict=True):
-        if folder:
-            setattr(debug_options, name, "")
     options.env_option_overrides = []
-    compile_options, flags, topology = _Fed(), _Fed(), _Fed()
-    cache_key._hash_serialized_compile_options(
-        compile_options, options, strip_device_assignment=backend.platform == "gpu"
-    )
+    with_folders = _fed_options(options, backend)
+    folders = _take_folders(options)
+    compile_options = _fed_options(options, backend)
+    flags, topology = _Fed(), _Fed()
     cache_key._hash_xla_flags(flags, cache_key.get_flag_prefixes())
     cache_key._hash_accelerator_config(topology, devices)
     kinds = dict.fromkeys(device.device_kind for device in devices.flat)
@@ -72,13 +67,33 @@ def components(
         "xla_flags": flags.text(),
         "options": own,
         "compile_options": compile_options.digest(),
-        "cache_folders": " ".join(filter(None, folders)),
+        "cache_folders": folders if with_folders.parts != compile_options.parts else "",
         "devices": f"{devices.size} x {', '.join(kinds)}",
         "topology": topology.digest(),
         "compression": compression,
         "custom_hook": cache_key.custom_hook(),
     }
     return {name: value for name, value in found.items() if value}
+
+
+def _fed_options(options: Any, backend: Any) -> _Fed:
+    fed = _Fed()
+    cache_key._hash_serialized_compile_options(
+        fed, options, strip_device_assignment=backend.platform == "gpu"
+    )
+    return fed
+
+
+def _take_folders(options: Any) -> str:
+    """Take the folders out of the options and return them."""
+    debug_options = options.executable_build_options.debug_options
+    folders: list[str] = []
+    for name in _FOLDER_OPTIONS:
+        folder = getattr(debug_options, name, "")
+        if folder:
+            folders.append(folder)
+            setattr(debug_options, name, "")
+    return " ".join(folders)
 
 
 def module_name(module: Any) -> str:
