@@ -170,7 +170,7 @@ def to_attributes(
 
 
 def _length(attributes: Mapping[str, object]) -> int:
-    length = sum(len(value) for value in attributes.values() if isinstance(value, str))
+    length = sum([len(value) for value in attributes.values() if type(value) is str])
     for name in (semconv.IR_TEXT, semconv.SOURCE_TEXT):
         text = attributes.get(name)
         if isinstance(text, str):

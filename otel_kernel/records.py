@@ -372,8 +372,10 @@ class Trip:
             ok = value is None or (isinstance(value, str) and bool(digits(value)))
             require(ok, "Trip", name, "lower-case hex digits or None", value)
         for name, value in self.attributes.items():
-            ok = type(value) is bool or is_int(value, -INT64_MAX - 1, INT64_MAX) or is_text(value)
-            require(ok, "Trip", f"attributes[{name!r}]", "a valid Unicode str, a 64-bit int or a bool", value)
+            if is_text(value) or type(value) is bool or is_int(value, -INT64_MAX - 1, INT64_MAX):
+                continue
+            must = "a valid Unicode str, a 64-bit int or a bool"
+            require(False, "Trip", f"attributes[{name!r}]", must, value)
 
     def __reduce__(self) -> tuple[Callable[..., Trip], tuple[()]]:
         """Be pickled and copied as the fields that make it: a view of a mapping can be neither."""

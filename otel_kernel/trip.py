@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import functools
 import json
 import re
 import threading
@@ -446,6 +447,7 @@ class OpenTrip:
 _FAMILY_NAME = re.compile(r"[^a-z0-9_]+")
 
 
+@functools.lru_cache(maxsize=1024)
 def _family_name(name: str) -> str:
     return _FAMILY_NAME.sub("_", name.lower()).strip("_") or "_"
 
