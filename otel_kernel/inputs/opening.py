@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -49,33 +50,29 @@ class Input:
         return source.path if isinstance(source, RecordingFile) else None
 
     def __iter__(self) -> Iterator[Trip | Problem]:
-        for found in self._once() if self.recording is None else self._read():
-            if isinstance(found, Problem):
-                self.problems += 1
-            else:
-                self.trips += 1
-            yield found
-
-    def _once(self) -> Iterator[Trip | Problem]:
-        """Yield every trip once; a recording by itself needs no such care."""
-        finished: dict[str, set[int]] = {}
+        finished: dict[str, set[int]] = defaultdict(set)
         unfinished: dict[tuple[str, int], Trip] = {}
         for found in self._read():
             if isinstance(found, Problem):
+                self.problems += 1
                 yield found
                 continue
-            seqs = finished.setdefault(found.session.id, set())
-            identity = (found.session.id, found.seq)
-            if found.seq in seqs or (found.duration_ns is None and identity in unfinished):
+            seqs = finished[found.session.id]
+            if found.seq in seqs:
                 self.duplicates += 1
-            elif found.duration_ns is None:
-                unfinished[identity] = found
-            else:
-                if unfinished and unfinished.pop(identity, None) is not None:
-                    self.duplicates += 1
-                seqs.add(found.seq)
-                yield found
-        yield from unfinished.values()
+                continue
+            if found.duration_ns is None:
+                known = unfinished.setdefault((found.session.id, found.seq), found)
+                self.duplicates += known is not found
+                continue
+            if unfinished and unfinished.pop((found.session.id, found.seq), None) is not None:
+                self.duplicates += 1
+            seqs.add(found.seq)
+            self.trips += 1
+            yield found
+        for found in unfinished.values():
+            self.trips += 1
+            yield found
 
     def _read(self) -> Iterator[Trip | Problem]:
         for source in self._sources:

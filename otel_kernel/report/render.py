@@ -28,21 +28,22 @@ def print_summary(summary: Summary, file: IO[str]) -> None:
     console = Console(
         file=file,
         width=None if terminal else PLAIN_WIDTH,
-        force_terminal=terminal,
+        force_terminal=None if terminal else False,
         highlight=False,
         markup=False,
         emoji=False,
     )
     if terminal:
-        _print(summary, console)
+        render_summary(summary, console)
         return
     with console.capture() as captured:
-        _print(summary, console)
+        render_summary(summary, console)
     # Tables fill their lines up with blanks.
     file.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
 
 
-def _print(summary: Summary, console: Console) -> None:
+def render_summary(summary: Summary, console: Console) -> None:
+    """Print a summary on a console of the caller's, with its width and styles."""
     console.print(_head(summary))
     if not summary.counts.trips:
         return
@@ -60,7 +61,7 @@ def _head(summary: Summary) -> Text:
     if summary.started_ns is None:
         return Text("No trips." if summary.run is None else f"No trips in run {summary.run}.")
     which = count(summary.runs, "run") if summary.run is None else f"Run {summary.run}"
-    head = Text(which, style="bold")
+    head = Text.assemble((which, "bold"))
     head.append(f", {count(summary.processes, 'process', 'processes')}, {moment(summary.started_ns)}\n")
     head.append(f"{count(summary.counts.trips, 'trip')}: ").append(_counts(summary.counts))
     return head
@@ -93,12 +94,12 @@ def _counts(counts: Counts) -> Text:
 
 
 def _print_layer(layer: Layer, console: Console) -> None:
-    head = Text(f"\n{safe(layer.layer)}", style="bold")
+    head = Text.assemble((f"\n{safe(layer.layer)}", "bold"))
     details = [count(layer.counts.trips, "trip"), f"{share(layer.counts.loaded_share)} loaded"]
     details.append(f"{duration(layer.spent_ns)} spent")
     if layer.saved.trips > layer.saved.unknown:
         details.append(f"{duration(layer.saved.ns)} saved")
-    console.print(head.append(f": {', '.join(details)}", style="not bold"))
+    console.print(head.append(f": {', '.join(details)}"))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("own time", justify="right", no_wrap=True)
     table.add_column("loaded", justify="right", no_wrap=True)
