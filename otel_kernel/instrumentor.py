@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type: ignore[attr-defined] # untyped upstream
 from packaging.requirements import Requirement
 
-from otel_kernel import faults, imports, pending, pipeline, states
+from otel_kernel import faults, imports, options, pending, pipeline, states
 from otel_kernel.boot import RUNTIMES
 from otel_kernel.patching import MissingPointError, Patch, Point
 from otel_kernel.slots import Chained, Slot
@@ -32,6 +32,8 @@ class KernelInstrumentor(BaseInstrumentor):  # type: ignore[misc] # untyped upst
     """Top module of the runtime: once it is imported, the points are looked at."""
     requires: ClassVar[str]
     """The distribution and the versions that are supported, as a requirement."""
+    configuration: ClassVar[type] = options.Configuration
+    """What OpenTelemetry's declarative configuration validates the options of a file by."""
 
     def points(self) -> tuple[Point | Slot, ...]:
         """Return the table of points; called when the runtime is imported, so readers may import it too."""
@@ -52,7 +54,8 @@ class KernelInstrumentor(BaseInstrumentor):  # type: ignore[misc] # untyped upst
         A second call patches nothing: it merges its providers and options. It never raises.
 
         Args:
-            **kwargs: `tracer_provider`, `meter_provider`, and the fields of `otel_kernel.options.Options`.
+            **kwargs: `tracer_provider`, `meter_provider`, `logger_provider`, and the fields of
+                `otel_kernel.options.Options`.
         """
         if self.is_instrumented_by_opentelemetry:
             _configure(kwargs)
@@ -189,9 +192,7 @@ def _configure(kwargs: dict[str, Any]) -> None:
 
 
 # What OpenTelemetry's own callers pass along and we have no use for.
-_UPSTREAM = frozenset(
-    {"skip_dep_check", "raise_exception_on_conflict", "logger_provider", "auto_instrumentation", "enabled"}
-)
+_UPSTREAM = frozenset({"skip_dep_check", "raise_exception_on_conflict", "auto_instrumentation", "enabled"})
 
 
 def all_instrumentors() -> Iterable[KernelInstrumentor]:

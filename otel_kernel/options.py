@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, make_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,8 @@ class Options:
     """Endpoint that takes every trip through a provider of our own, as `otel_kernel.otlp` reads it."""
     serving_after: float | None = None
     """Seconds after the start of the process from which its phase is `serving`."""
+    start_events: bool = False
+    """Whether a log event tells of every outermost trip when it starts."""
 
     def __post_init__(self) -> None:
         levels = ", ".join(level.value for level in RecordLevel)
@@ -56,6 +58,8 @@ class Options:
         after = self.serving_after
         if after is not None and (type(after) not in (int, float) or not 0 <= after < math.inf):
             raise OptionError(f"serving_after must be seconds from 0, got {after!r}")
+        if type(self.start_events) is not bool:
+            raise OptionError(f"start_events must be true or false, got {self.start_events!r}")
 
 
 def _check_url(url: object) -> None:
@@ -91,7 +95,9 @@ def from_environment(environ: Mapping[str, str] = os.environ) -> Options:
     return options
 
 
-def _parse(name: str, text: str) -> str | int | float:
+def _parse(name: str, text: str) -> object:
+    if name == "start_events":
+        return {"true": True, "false": False}.get(text.lower(), text)
     try:
         if name == "inline_limit":
             return int(text)
@@ -104,10 +110,39 @@ def merge(options: Options, changes: Mapping[str, object]) -> Options:
     """Return `options` with `changes`; a bad or unknown one is logged and left out."""
     for name, value in changes.items():
         if name not in NAMES:
-            logger.error("option %s is ignored: the options are %s", name, ", ".join(NAMES))
+            _say_unknown(name)
             continue
         try:
             options = _changed(options, name, value)
         except OptionError as error:
             logger.error("option %s is ignored: %s", name, error)
     return options
+
+
+def _say_unknown(name: str) -> None:
+    logger.error("option %s is ignored: the options are %s", name, ", ".join(NAMES))
+
+
+def _keep(self: object, **options: object) -> None:
+    for name in NAMES:
+        value = options.pop(name, None)
+        # YAML reads a bare `off` as false.
+        setattr(self, name, RecordLevel.OFF if name == "level" and value is False else value)
+    for name in options:
+        _say_unknown(name)
+
+
+Configuration = make_dataclass(
+    "Configuration",
+    [(name, Any, None) for name in NAMES],
+    init=False,
+    namespace={
+        "__init__": _keep,
+        "__doc__": "The options as a configuration file sets them, None where it does not.",
+    },
+)
+"""What OpenTelemetry's declarative configuration makes of the block of an instrumentor.
+
+It passes on what is not None, and `merge` checks that value by value. With `Options` itself, a block would
+set every option that it does not name back to its default, and one bad value would cost the whole block.
+"""

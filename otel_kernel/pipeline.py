@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import TracerProvider
@@ -21,6 +22,11 @@ from otel_kernel.sinks import Sink
 from otel_kernel.spans import Spans, resolved
 from otel_kernel.texts import TextFiles
 
+if TYPE_CHECKING:
+    from opentelemetry._logs import LoggerProvider
+
+    from otel_kernel.start_events import StartEvents
+
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
@@ -31,6 +37,8 @@ class Pipeline:
     """The program's provider first, then a private one where `otlp` is set."""
     sinks: tuple[Sink, ...]
     texts: TextFiles | None
+    logger_provider: LoggerProvider | None = None
+    events: StartEvents | None = None
 
     @property
     def level(self) -> RecordLevel:
@@ -52,6 +60,7 @@ def configure(
     *,
     tracer_provider: TracerProvider | None = None,
     meter_provider: MeterProvider | None = None,
+    logger_provider: LoggerProvider | None = None,
     **options: object,
 ) -> Pipeline:
     """Merge providers and options into the pipeline and return it.
@@ -59,6 +68,7 @@ def configure(
     Args:
         tracer_provider: takes the spans from here on; None changes nothing.
         meter_provider: takes the measurements from here on; None changes nothing.
+        logger_provider: takes the events from here on; None changes nothing.
         **options: fields of `Options`; a bad one is logged and left out.
     """
     global _current
@@ -75,7 +85,9 @@ def configure(
         if before is None or before.options.recording != after.recording:
             sinks = (*(sink for sink in sinks if not _is_recording(sink)), *_recording_sinks(after.recording))
         texts = TextFiles(Path(after.text_files)) if after.text_files is not None else None
-        _current = Pipeline(after, spans, sinks, texts)
+        loggers = before.logger_provider if logger_provider is None and before else logger_provider
+        events = _start_events(loggers, before) if after.start_events else None
+        _current = Pipeline(after, spans, sinks, texts, loggers, events)
         if _current.level is RecordLevel.OFF:
             spans[0].silence()
         else:
@@ -129,6 +141,18 @@ def _recording_sinks(path: str | Path | None) -> tuple[Sink, ...]:
     except Exception:
         faults.caught(f"opening the recording {path}")
         return ()
+
+
+def _start_events(provider: LoggerProvider | None, before: Pipeline | None) -> StartEvents | None:
+    if before is not None and before.options.start_events and before.logger_provider is provider:
+        return before.events
+    try:
+        from otel_kernel.start_events import StartEvents
+
+        return StartEvents(provider)
+    except ImportError as error:
+        faults.logger.error("option start_events is ignored: %s", error)
+        return None
 
 
 def _private_spans(url: str | None) -> tuple[Spans, ...]:

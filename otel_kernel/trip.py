@@ -10,14 +10,14 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.instrumentation.utils import is_instrumentation_enabled
 from opentelemetry.trace import Span
 
-from otel_kernel import faults, phases, pipeline, semconv, session
+from otel_kernel import faults, mapping, phases, pipeline, semconv, session
 from otel_kernel.pipeline import Pipeline
 from otel_kernel.records import (
     INT64_MAX,
@@ -35,6 +35,9 @@ from otel_kernel.records import (
     hex128,
 )
 from otel_kernel.spans import Spans, ids, trip_began, trip_ended
+
+if TYPE_CHECKING:
+    from otel_kernel.start_events import StartEvents
 
 MESSAGE_LIMIT = 256
 """Characters of an error's message that travel, at level full."""
@@ -223,12 +226,23 @@ class OpenTrip:
         if self.pipeline.sinks:
             self._read_ids()
             self._tell_start()
+        if self.pipeline.events is not None and self.parent is None:
+            self._emit_start(self.pipeline.events)
         self.resume()
+
+    def _emit_start(self, events: StartEvents) -> None:
+        try:
+            self._locate()
+            attributes = {**mapping.start_attributes(self), **self._attributes}
+            events.emit(self.runtime, self.kernel, attributes, self.spans[0])
+        except Exception:
+            faults.caught("emitting an event")
 
     def _tell_start(self) -> None:
         told = [sink for sink in self.pipeline.sinks if sink.wants_start]
         if not told:
             return
+        self._locate()
         trip = self._unfinished()
         for sink in told:
             try:

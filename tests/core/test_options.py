@@ -1,13 +1,23 @@
 # ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
+import dataclasses
 import logging
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from otel_kernel.options import NAMES, VARIABLE_PREFIX, OptionError, Options, from_environment, merge
+from otel_kernel.options import (
+    NAMES,
+    VARIABLE_PREFIX,
+    Configuration,
+    OptionError,
+    Options,
+    from_environment,
+    merge,
+)
 from otel_kernel.otlp import check_endpoint
 from otel_kernel.records import RecordLevel
 
@@ -22,6 +32,9 @@ GOOD: list[tuple[str, str, object]] = [
     ("otlp", "http://127.0.0.1:4318", "http://127.0.0.1:4318"),
     ("serving_after", "0", 0.0),
     ("serving_after", "12.5", 12.5),
+    ("start_events", "true", True),
+    ("start_events", "TRUE", True),
+    ("start_events", "false", False),
 ]
 BAD: list[tuple[str, str]] = [
     ("level", "FULL"),
@@ -37,6 +50,8 @@ BAD: list[tuple[str, str]] = [
     ("serving_after", "soon"),
     ("serving_after", "nan"),
     ("serving_after", "inf"),
+    ("start_events", "yes"),
+    ("start_events", "1"),
 ]
 BAD_IN_CODE: list[tuple[str, object]] = [
     ("level", None),
@@ -51,6 +66,8 @@ BAD_IN_CODE: list[tuple[str, object]] = [
     ("otlp", ""),
     ("serving_after", True),
     ("serving_after", "1"),
+    ("start_events", None),
+    ("start_events", 1),
 ]
 
 
@@ -66,6 +83,7 @@ def test_defaults_are_level_basic_and_nothing_written() -> None:
         recording=None,
         otlp=None,
         serving_after=None,
+        start_events=False,
     )
 
     assert expected == Options()
@@ -194,3 +212,27 @@ def test_a_bad_endpoint_is_named(url: str) -> None:
         check_endpoint(url)
 
     assert repr(url) in str(caught.value)
+
+
+def test_a_configuration_file_sets_what_it_names() -> None:
+    kept = Configuration(level="full", serving_after=3)
+
+    assert dataclasses.is_dataclass(Configuration)
+    assert {"level": "full", "serving_after": 3} == {
+        name: value for name, value in dataclasses.asdict(kept).items() if value is not None
+    }
+    assert set(NAMES) == {field.name for field in dataclasses.fields(kept)}
+
+
+def test_a_configuration_file_may_say_off_as_yaml_reads_it() -> None:
+    kept = dataclasses.asdict(Configuration(**yaml.safe_load("level: off")))
+
+    assert RecordLevel.OFF is kept["level"]
+
+
+def test_an_unknown_option_in_a_configuration_file_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    kept = Configuration(level="full", levels="off")
+
+    assert {"level"} == {name for name, value in dataclasses.asdict(kept).items() if value is not None}
+    (record,) = caplog.records
+    assert "option levels is ignored" in record.message
