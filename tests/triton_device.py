@@ -18,7 +18,9 @@ from typing import Any
 from triton.backends.compiler import GPUTarget
 from triton.runtime.driver import driver
 
-TELLS_OF_LAUNCHES = tuple(map(int, version("triton").split(".")[:2])) >= (3, 5)
+VERSION = tuple(map(int, version("triton").split(".")[:2]))
+
+TELLS_OF_LAUNCHES = VERSION >= (3, 5)
 """Whether the compile function can be told that a launch goes on to load."""
 
 IS_REAL = os.environ.get("TRITON_TEST_DEVICE") == "cuda"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -166,5 +167,6 @@ def line_of(error: BaseException, function: Any) -> str | None:
     line = getattr(getattr(error, "node", None), "lineno", None)
     if line is None or getattr(error, "src", None) != function.src:
         return None
-    before = next((i for i, text in enumerate(function.raw_src) if text.lstrip().startswith("def ")), 0)
-    return f"{function.fn.__code__.co_filename}:{function.starting_line_number + before + line - 1}"
+    lines, first = inspect.getsourcelines(function.fn)
+    decorators = next((n for n, text in enumerate(lines) if text.lstrip().startswith("def ")), 0)
+    return f"{function.fn.__code__.co_filename}:{first + decorators + line - 1}"

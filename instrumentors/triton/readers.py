@@ -140,7 +140,7 @@ def read_group(call: Call, trip: OpenTrip) -> Generator[None, None, None]:
     yield
     if call.error is not None:
         trip.set(semconv.STORE_REJECTED, error_type(call.error))
-    elif call.result is None:
+    elif call.argument("filename") not in (call.result or {}):
         why = _why_rejected(Path(call.instance.cache_dir, f"__grp__{call.argument('filename')}"))
         trip.set(semconv.STORE_REJECTED, why)
     else:

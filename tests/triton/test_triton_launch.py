@@ -183,7 +183,7 @@ def test_a_failed_compilation_says_where_and_no_more(triton_telemetry: Telemetry
     assert f"{trip.error_type} at {kernels.__file__}:{line}" == trip.message
     assert "failed" == trip.state
     assert trip.attributes[semconv.STORE_STORED] is False
-    assert trip.key is not None
+    assert TELLS_OF_LAUNCHES == (trip.key is not None)  # in 3.4 the key is made out of our sight
 
 
 def test_what_ptxas_refuses_is_a_failed_trip(
