@@ -113,6 +113,7 @@ def test_threads_that_compile_at_once_do_not_mix(compiler: Any, telemetry: Telem
     spans = {span.name: span for span in telemetry.spans}
 
     assert 8 == len({each.seq for each in telemetry.trips})
+    assert {session.current()} == {each.session for each in telemetry.trips}
     for number, thread in enumerate(threads):
         outer, inner = trips[f"acme.outer{number}"], trips[f"acme.inner{number}"]
 

@@ -244,6 +244,16 @@ def test_missing_point_leaves_the_runtime_whole_with_one_warning(
     assert 1 == len(messages(caplog))
 
 
+def test_several_missing_points_are_one_warning(
+    acme: Any, telemetry: Telemetry, caplog: pytest.LogCaptureFixture
+) -> None:
+    gone = [silent_point(name, f"acme.{module}") for module in ("moved", "gone") for name in ("a", "b")]
+    instrumentor(*gone, find_point(name="absent")).instrument()
+
+    assert ["acme 1.2 is not instrumented: acme.moved.a does not exist"] == messages(caplog)
+    assert 0 == compiles(acme, telemetry)
+
+
 @pytest.mark.parametrize(
     "missing",
     [
