@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from conformance.report import Report, run_python
@@ -31,10 +32,18 @@ class Programs:
             module: its name.
             **variables: of the environment.
         """
+        return self._run(("-c", f"import {module}"), variables)
+
+    def run_script(self, name: str, *arguments: str) -> Report:
+        """Run a program as a script, with arguments, in a process of its own."""
+        return self._run((f"{name}.py", *arguments), {})
+
+    def _run(self, arguments: Sequence[str], variables: Mapping[str, str]) -> Report:
         environment = {
             "NUMBA_CACHE_DIR": str(self.store),
             "XDG_CACHE_HOME": str(self.folder / "user"),
+            "IPYTHONDIR": str(self.folder / "ipython"),
             "CONFORMANCE_RUNTIME": "numba",
             **variables,
         }
-        return run_python(("-c", f"import {module}"), self.folder, environment)
+        return run_python(arguments, self.folder, environment)
