@@ -169,13 +169,14 @@ def to_attributes(
     return attributes
 
 
-def _length(attributes: Mapping[str, object]) -> int:
-    length = sum([len(value) for value in attributes.values() if type(value) is str])
-    for name in (semconv.IR_TEXT, semconv.SOURCE_TEXT):
-        text = attributes.get(name)
-        if isinstance(text, str):
-            length -= len(text)
-    return length
+def _length(attributes: Mapping[str, AttributeValue]) -> int:
+    length = sum(len(value) for value in attributes.values() if isinstance(value, str))
+    return length - _text_length(attributes)
+
+
+def _text_length(attributes: Mapping[str, AttributeValue]) -> int:
+    texts = (attributes.get(semconv.IR_TEXT), attributes.get(semconv.SOURCE_TEXT))
+    return sum(len(text) for text in texts if isinstance(text, str))
 
 
 def _write_text(
@@ -245,9 +246,9 @@ def _read_trip(span: SpanView, texts: TextFiles | None) -> Trip:
         raise _UnreadableError(
             f"{semconv.RECORD_VERSION} is {version}, and this otel-kernel reads 1 to {semconv.RECORD_FORMAT}: update it"
         )
-    ours = _own_attributes(span.attributes)
-    _check_complete(ours)
-    _check_values(ours)
+    ours, length, wrong = _own_attributes(span.attributes)
+    _check_complete(ours, length)
+    _check_values(ours, wrong)
     context = {name: value for name, value in ours.items() if name not in _FIELDS}
     return Trip(
         session=Session(id=_str(ours, semconv.SESSION_ID), run=_str(ours, semconv.SESSION_RUN)),
@@ -271,18 +272,52 @@ def _read_trip(span: SpanView, texts: TextFiles | None) -> Trip:
     )
 
 
-def _own_attributes(attributes: Mapping[str, object]) -> dict[str, AttributeValue]:
+class _Kinds(dict[str, Any]):
+    """The type that an attribute must have by its name, or why there is none; looked up once a name."""
+
+    FOREIGN = object()
+    """Not a name of ours."""
+    NEWER = object()
+    """A name of ours that a newer version has given: carried on as it is."""
+    _LIMIT = 10_000  # members of families are named by what is read, which may be hostile
+
+    def __missing__(self, name: str) -> Any:
+        definition = semconv.definition(name)
+        if definition is not None:
+            kind: Any = definition.type
+        else:
+            kind = self.NEWER if name.startswith(semconv.NAMESPACE) else self.FOREIGN
+        if len(self) < self._LIMIT:
+            self[name] = kind
+        return kind
+
+
+_kinds = _Kinds()
+
+_VALUES = {name: definition.values for name, definition in semconv.ATTRIBUTES.items() if definition.values}
+
+
+def _own_attributes(attributes: Mapping[str, object]) -> tuple[dict[str, AttributeValue], int, str]:
+    """Return what is ours, the characters of its strings, and which value has a wrong type, if any."""
     ours: dict[str, AttributeValue] = {}
+    length = 0
+    wrong = ""
     for name, value in attributes.items():
-        if name.startswith(semconv.NAMESPACE) or name in semconv.ATTRIBUTES:
-            if not isinstance(value, (str, int)):
-                raise _UnreadableError(f"{name} must be a str, an int or a bool, got {shortened(value)}")
-            ours[name] = value
-    return ours
+        kind = _kinds[name]
+        if kind is _Kinds.FOREIGN:
+            continue
+        if isinstance(value, str):
+            length += len(value)
+        elif not isinstance(value, int):
+            raise _UnreadableError(f"{name} must be a str, an int or a bool, got {shortened(value)}")
+        if kind is not type(value) and kind is not _Kinds.NEWER and not wrong:
+            wrong = f"{name} must be {kind.__name__}, got {shortened(value)}"
+        ours[name] = value
+    return ours, length - _text_length(ours), wrong
 
 
-def _check_complete(ours: Mapping[str, AttributeValue]) -> None:
-    """Raise unless exactly what was written is there, in its full length."""
+def _check_complete(ours: Mapping[str, AttributeValue], found: int) -> None:
+    """Raise unless exactly what was written is there, in its full length; `found` is what is left of it."""
     size, length = ours.get(semconv.RECORD_SIZE), ours.get(semconv.RECORD_LENGTH)
     written = f" of {size} attributes {len(ours)} are left" if type(size) is int else ""
     missing = [name for name in _REQUIRED if name not in ours]
@@ -305,7 +340,7 @@ def _check_complete(ours: Mapping[str, AttributeValue]) -> None:
         raise _UnreadableError(
             f"added: something on the way set {-lost} attributes under names of a trip; {size} were written"
         )
-    cut = length - _length(ours)
+    cut = length - found
     if cut > 0:
         raise _UnreadableError(f"cut: {_suspects(ours)} ({cut} of {length} characters are missing)")
     if cut < 0:
@@ -323,16 +358,12 @@ def _suspects(ours: Mapping[str, AttributeValue]) -> str:
     return ", ".join(sorted(name for name, length in lengths.items() if length == limit))
 
 
-def _check_values(ours: Mapping[str, AttributeValue]) -> None:
-    for name, value in ours.items():
-        definition = semconv.definition(name)
-        if definition is None:
-            continue  # a name of a newer version: carried on as it is
-        if type(value) is not definition.type:
-            raise _UnreadableError(f"{name} must be {definition.type.__name__}, got {shortened(value)}")
-        if definition.values and value not in definition.values:
-            values = ", ".join(definition.values)
-            raise _UnreadableError(f"{name} must be one of {values}, got {shortened(value)}")
+def _check_values(ours: Mapping[str, AttributeValue], wrong: str) -> None:
+    if wrong:
+        raise _UnreadableError(wrong)
+    for name, values in _VALUES.items():
+        if name in ours and ours[name] not in values:
+            raise _UnreadableError(f"{name} must be one of {', '.join(values)}, got {shortened(ours[name])}")
 
 
 def _str(ours: Mapping[str, AttributeValue], name: str) -> str:
