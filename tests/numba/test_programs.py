@@ -9,7 +9,7 @@ import pickle
 from typing import Any
 
 import pytest
-from conformance.report import Report
+from conformance.report import ROOT, Report
 from numba import njit, types
 from numba_programs import Programs
 from telemetry import Telemetry
@@ -118,3 +118,49 @@ def test_an_unsupported_version_is_left_alone_and_named(programs: Programs) -> N
     assert 1 == len(report.logs)
     assert report.logs[0].startswith("numba 0.50.0 is not instrumented: ")
     assert "numba>=0.61,<1" in report.logs[0].replace(" ", "") or "numba<1,>=0.61" in report.logs[0]
+
+
+def test_a_failed_save_is_the_programs_exception_and_is_raised_once(programs: Programs) -> None:
+    programs.copy("read_only")
+    report = programs.run("read_only")
+    (trip,) = report.trips
+
+    assert ("PermissionError", 2.5) == (report.values["raised"], report.values["result"])
+    assert ("failed", "PermissionError") == (trip.state, trip.error_type)
+    assert trip.attributes["compute.kernel.store.stored"] is False
+    assert "saving raised PermissionError" == trip.attributes["compute.kernel.store.reason"]
+    assert "compute.kernel.key.absent_reason" not in trip.attributes
+
+
+def test_a_fork_while_the_compiler_is_locked_is_no_worse(programs: Programs) -> None:
+    programs.copy("forked")
+    without, with_us = programs.run_script("forked", "without"), programs.run_script("forked", "with")
+
+    assert 7 == without.values["launch"]
+    assert without.values == with_us.values
+
+
+def test_the_example_is_compiled_once_and_then_loaded(programs: Programs) -> None:
+    example = ROOT / "examples" / "numba_pricing.py"
+    (programs.folder / "example.py").write_text(
+        "import runpy\nfrom conformance.harness import watch\nwatch()\n"
+        f"try:\n    runpy.run_path({str(example)!r}, run_name='__main__')\n"
+        "except SystemExit as end:\n    assert end.code in (0, None)\n"
+    )
+    cold, warm = programs.run("example"), programs.run("example")
+
+    def outcomes(report: Report) -> dict[str, str]:
+        return {
+            trip.kernel.removeprefix("__main__."): trip.outcome.value
+            for trip in report.trips
+            if trip.outcome and trip.layer == "numba" and trip.kernel.startswith("__main__.")
+        }
+
+    kernels = {"drift", "payoff", "simulate", "discount", "running_mean", "confidence", "squeeze"}
+
+    assert dict.fromkeys(kernels, "compiled") == outcomes(cold)
+    # Callees are in the machine code of their callers; what is not stored is compiled again.
+    assert {
+        **dict.fromkeys(("simulate", "discount", "running_mean", "squeeze"), "loaded"),
+        "confidence": "compiled",
+    } == outcomes(warm)
