@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from reprlib import repr as shortened
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from otel_kernel import faults, semconv
 from otel_kernel.records import (
