@@ -17,6 +17,10 @@ reraise = False
 _seen: set[tuple[str, str, str]] = set()
 
 
+class UserError(Exception):
+    """What the user can put right: the message is one line and holds no text of a kernel."""
+
+
 def caught(where: str) -> None:
     """Log the exception being handled, once per cause; call it inside `except Exception` only."""
     error = sys.exc_info()[1]
@@ -24,25 +28,40 @@ def caught(where: str) -> None:
         return
     if reraise:
         raise error
+    if isinstance(error, UserError):
+        _say_once(("", type(error).__qualname__, str(error)), logging.ERROR, "%s", error)
+        return
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     line = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else "?"
     cause = (where, type(error).__qualname__, line)
+    said = _say_once(
+        cause,
+        logging.WARNING,
+        "%s failed in otel-kernel (%s at %s); the program goes on, its telemetry may lack a part. "
+        "Said once; the frames are at level DEBUG.",
+        where,
+        type(error).__name__,
+        line,
+    )
+    if said:
+        # No traceback as Python prints it: messages and lines of code may hold the text of a kernel.
+        _log(logging.DEBUG, "frames of the fault in %s: %s", where, _frames(error))
+
+
+def _say_once(cause: tuple[str, str, str], level: int, message: str, *parts: object) -> bool:
     if cause in _seen:
-        return
+        return False
     _seen.add(cause)
+    _log(level, message, *parts)
+    return True
+
+
+def _log(level: int, message: str, *parts: object) -> None:
     # A filter or a handler of the program's that raises must not reach it through us.
     with contextlib.suppress(Exception):
-        logger.warning(
-            "%s failed in otel-kernel (%s at %s); the program goes on, its telemetry may lack a part. "
-            "Said once; the frames are at level DEBUG.",
-            where,
-            type(error).__name__,
-            line,
-        )
-        # No traceback as Python prints it: messages and lines of code may hold the text of a kernel.
-        logger.debug("frames of the fault in %s: %s", where, _frames(error))
+        logger.log(level, message, *parts)
 
 
 def _frames(error: BaseException) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from otel_kernel.faults import UserError
+
 BUSY_SECONDS = 10.0
 """How long one waits for a lock that another process holds."""
 
@@ -18,7 +20,7 @@ _DAMAGED = ("malformed", "not a database", "no such table", "no such column", "h
 _FULL = "disk is full"
 
 
-class RecordingError(Exception):
+class RecordingError(UserError):
     """A recording cannot be used; the message is one line: what is wrong, where, and what to do."""
 
     def __init__(self, message: str, *, lasting: bool = False) -> None:

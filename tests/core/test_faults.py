@@ -19,7 +19,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from telemetry import Telemetry
 
-from otel_kernel import pipeline, semconv, spans
+from otel_kernel import faults, pipeline, semconv, spans
 from otel_kernel.records import CompilationOutcome, Trip
 from otel_kernel.shapes import Call, TripReader
 from otel_kernel.trip import Begin, OpenTrip
@@ -214,6 +214,22 @@ def test_fault_of_a_reader_tells_its_frames_and_no_text_of_a_kernel(
     assert 2 == len(caplog.records)
     assert "_read_telling_the_text (" in caplog.records[1].getMessage()
     assert "secret" not in caplog.text
+
+
+@pytest.mark.faults_logged
+def test_what_the_user_can_put_right_is_said_once_in_its_own_words(
+    compiler: Any, telemetry: Telemetry, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(_trip: Trip) -> None:
+        raise faults.UserError("the file is a folder: name a file")
+
+    broken: Any = _Delegating(None, wants_start=True, started=refuse, finished=refuse)
+    pipeline.add_sink(broken)
+    compiler.compile("a")
+    compiler.compile("b")
+
+    assert ["the file is a folder: name a file"] == [record.getMessage() for record in caplog.records]
+    assert 2 == len(telemetry.trips)
 
 
 def _probe_raising_first(_call: Call, _trip: OpenTrip) -> Generator[None, None, None]:
