@@ -11,11 +11,8 @@ import click
 from otel_kernel.inputs import InputError
 from otel_kernel.recording.errors import RecordingError
 
-WITH_PROBLEMS: Final = 1
-"""Exit code when an INPUT was read and parts of it are lost."""
-
 FAILED: Final = 2
-"""Exit code when nothing could be done."""
+"""Exit code when nothing could be done, and when a part of an INPUT could not be read."""
 
 _INTERRUPTED: Final = 130
 _PIPE_CLOSED: Final = 141

@@ -6,6 +6,7 @@ import json
 
 import click
 
+from otel_kernel.cli.progress import reading
 from otel_kernel.cli.reading import Problems, takes_input, takes_json, takes_run, text_output
 from otel_kernel.inputs import Input
 from otel_kernel.report.opening import opened
@@ -20,18 +21,18 @@ from otel_kernel.report.summary import Summary, summarize
 def report(spec: str, run: str | None, as_json: bool) -> int:
     """Summarize the trips of INPUT: what took the time, what the store saved, what failed.
 
-    INPUT is a recording, a file or pattern of files of OTLP JSON lines, or - for such lines on standard input;
-    by default the recording of this host.
+    INPUT is a recording, a file or pattern of files of JSON lines, as OTLP or as `export` writes them, or - for
+    such lines on standard input; by default the recording of this host.
     """
     problems = Problems()
-    with opened(spec, problems) as recording:
+    with opened(spec, problems, read=reading) as recording:
         wanted = run if run is not None or recording.is_recording else ALL
         summary = summarize(recording.connection, run_of(recording.connection, wanted, recording.name))
     if as_json:
         _print_json(summary, recording.input)
     else:
         _print(summary, recording.input)
-    return problems.exit_code(recording.input)
+    return problems.exit_code()
 
 
 def _print_json(summary: Summary, found: Input) -> None:

@@ -32,13 +32,13 @@ def test_what_is_no_input_is_refused(command: str, tmp_path: Path) -> None:
     text = as_text(tmp_path / "notes.txt", b"hello\n")
     empty = as_text(tmp_path / "empty.db", b"")
 
-    assert f"{tmp_path} is a folder: name a recording, or a file of OTLP JSON lines" == refusal(
+    assert f"{tmp_path} is a folder: name a recording, or a file of JSON lines" == refusal(
         command, tmp_path
     )
     assert "a SQLite file of another program" in refusal(command, foreign)
-    assert f"{text} is neither a recording nor a file of OTLP JSON lines" == refusal(command, text)
-    assert f"{empty} is empty: name a recording, or a file of OTLP JSON lines" == refusal(command, empty)
-    assert f"there is no file {tmp_path}/no.db: name a recording, or a file of OTLP JSON lines" == refusal(
+    assert f"{text} is neither a recording nor a file of JSON lines" == refusal(command, text)
+    assert f"{empty} is empty: name a recording, or a file of JSON lines" == refusal(command, empty)
+    assert f"there is no file {tmp_path}/no.db: name a recording, or a file of JSON lines" == refusal(
         command, tmp_path / "no.db"
     )
     assert f"no file matches {tmp_path}/*.jsonl" == refusal(command, f"{tmp_path}/*.jsonl")
@@ -122,7 +122,7 @@ def test_malformed_lines_are_named_and_the_good_ones_count(command: str, tmp_pat
 
     done = otel_kernel(command, path)
 
-    assert 1 == done.returncode
+    assert 2 == done.returncode
     assert (
         f"otel-kernel: {path}:2: malformed JSON: Expecting property name enclosed in double quotes at column 2\n"
         == done.stderr
@@ -156,7 +156,7 @@ def test_a_session_in_two_runs_is_a_problem_of_the_trip(tmp_path: Path) -> None:
 
     done = otel_kernel("report", path)
 
-    assert 1 == done.returncode
+    assert 2 == done.returncode
     assert f"otel-kernel: trip 99 of session {WEB.id} says run {'9' * 32}, others {WEB.run}\n" == done.stderr
     assert "\n13 trips: " in done.stdout
 
