@@ -6,6 +6,8 @@ Importing this package imports nothing else: it is imported at the start of ever
 
 from __future__ import annotations
 
+import sys
+
 TYPE_CHECKING = False  # `typing` alone would cost a process more than all the rest of our start
 
 if TYPE_CHECKING:
@@ -16,19 +18,27 @@ __all__ = ["__version__", "instrument", "phase", "uninstrument"]
 
 
 def instrument(**options: Any) -> None:
-    """Instrument every supported runtime, now if it is imported and else when it is.
+    """Instrument every supported runtime, now if it is imported and else when it is. Never raises.
 
     Args:
-        **options: `tracer_provider`, `meter_provider`, and the fields of `otel_kernel.options.Options`.
+        **options: `tracer_provider`, `meter_provider`, `logger_provider`, and the fields of
+            `otel_kernel.options.Options`.
     """
-    from otel_kernel.instrumentor import all_instrumentors
+    try:
+        from otel_kernel.instrumentor import all_instrumentors
+    except ImportError as error:
+        from otel_kernel import faults
 
+        faults.logger.error("nothing is instrumented: %s", error)
+        return
     for instrumentor in all_instrumentors():
         instrumentor.instrument(**options)
 
 
 def uninstrument() -> None:
     """Restore every runtime that was instrumented."""
+    if "otel_kernel.instrumentor" not in sys.modules:
+        return  # nothing was
     from otel_kernel.instrumentor import all_instrumentors
 
     for instrumentor in all_instrumentors():

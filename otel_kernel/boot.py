@@ -80,7 +80,14 @@ def _instrument(runtime: ModuleType) -> None:
     from importlib import import_module
 
     module, _, name = RUNTIMES[runtime.__name__].partition(":")
-    getattr(import_module(module), name)().instrument()
+    try:
+        instrumentor = getattr(import_module(module), name)()
+    except ImportError as error:
+        from otel_kernel import faults
+
+        faults.logger.error("%s is not instrumented: %s", runtime.__name__, error)
+        return
+    instrumentor.instrument()
 
 
 def _watch_children(_subprocess: ModuleType) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import sys
@@ -11,13 +12,42 @@ from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
 from typing import Any, ClassVar
 
-from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type: ignore[attr-defined] # untyped upstream
 from packaging.requirements import Requirement
+from packaging.version import Version
 
 from otel_kernel import faults, imports, options, pending, pipeline, states
 from otel_kernel.boot import RUNTIMES
 from otel_kernel.patching import MissingPointError, Patch, Point
 from otel_kernel.slots import Chained, Slot
+
+OLDEST = "0.56b0"
+"""The oldest version of opentelemetry-instrumentation that works, as pyproject.toml names it."""
+
+
+def too_old() -> str | None:
+    """Return a line that says that opentelemetry-instrumentation is too old, or None if it is not."""
+    try:
+        found = version("opentelemetry-instrumentation")
+    except PackageNotFoundError:
+        return None
+    if Version(found) >= Version(OLDEST):
+        return None
+    update = f'pip install "opentelemetry-instrumentation>={OLDEST}"'
+    return f"opentelemetry-instrumentation {found} is too old for otel-kernel; {update}"
+
+
+try:
+    from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type: ignore[attr-defined] # untyped upstream
+except ImportError as error:  # an old one needs what newer installations have no more
+    raise ImportError(too_old() or str(error)) from None
+
+
+@functools.cache
+def _is_served() -> bool:
+    why = too_old()
+    if why is not None:
+        faults.logger.error(why)
+    return why is None
 
 
 class KernelInstrumentor(BaseInstrumentor):  # type: ignore[misc] # untyped upstream
@@ -57,11 +87,17 @@ class KernelInstrumentor(BaseInstrumentor):  # type: ignore[misc] # untyped upst
             **kwargs: `tracer_provider`, `meter_provider`, `logger_provider`, and the fields of
                 `otel_kernel.options.Options`.
         """
+        if not _is_served():
+            return
         if self.is_instrumented_by_opentelemetry:
             _configure(kwargs)
             return
-        # Our own check of the version runs when the runtime is imported: it need not be installed yet.
-        super().instrument(**{**kwargs, "skip_dep_check": True})
+        try:
+            # Our own check of the version runs when the runtime is imported: it need not be installed yet.
+            super().instrument(**{**kwargs, "skip_dep_check": True})
+        except Exception:  # the loader of `opentelemetry-instrument` would leave out all that follow
+            states.ended(self)
+            faults.caught(f"instrumenting by {type(self).__name__}")
 
     def _instrument(self, **kwargs: Any) -> None:
         _configure(kwargs)
@@ -196,7 +232,12 @@ _UPSTREAM = frozenset({"skip_dep_check", "raise_exception_on_conflict", "auto_in
 
 
 def all_instrumentors() -> Iterable[KernelInstrumentor]:
-    """Return an instrumentor for each runtime that can be imported here."""
+    """Return the instrumentor of each runtime; one that cannot be imported is logged and left out."""
     for target in dict.fromkeys(RUNTIMES.values()):
         module, _, name = target.partition(":")
-        yield getattr(importlib.import_module(module), name)()
+        try:
+            instrumentor = getattr(importlib.import_module(module), name)()
+        except Exception:
+            faults.caught(f"importing {module}")
+            continue
+        yield instrumentor

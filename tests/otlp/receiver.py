@@ -11,6 +11,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Final, Literal, TypeAlias
 
 import grpc
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
+    ExportLogsServiceRequest,
+    ExportLogsServiceResponse,
+)
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
     ExportMetricsServiceResponse,
@@ -20,12 +24,13 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceResponse,
 )
 from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from otel_kernel.semconv import SCOPE_PREFIX
 
-Request: TypeAlias = "ExportTraceServiceRequest | ExportMetricsServiceRequest"
+Request: TypeAlias = "ExportTraceServiceRequest | ExportMetricsServiceRequest | ExportLogsServiceRequest"
 Protocol: TypeAlias = Literal["grpc", "http/protobuf"]
 
 FOUR_MEBIBYTES: Final = 4 * 1024 * 1024
@@ -34,12 +39,15 @@ FOUR_MEBIBYTES: Final = 4 * 1024 * 1024
 _SIGNALS: Final[dict[str, type[Request]]] = {
     "/v1/traces": ExportTraceServiceRequest,
     "/v1/metrics": ExportMetricsServiceRequest,
+    "/v1/logs": ExportLogsServiceRequest,
     "/opentelemetry.proto.collector.trace.v1.TraceService/Export": ExportTraceServiceRequest,
     "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export": ExportMetricsServiceRequest,
+    "/opentelemetry.proto.collector.logs.v1.LogsService/Export": ExportLogsServiceRequest,
 }
 _ANSWERS: Final = {
     ExportTraceServiceRequest: ExportTraceServiceResponse().SerializeToString(),
     ExportMetricsServiceRequest: ExportMetricsServiceResponse().SerializeToString(),
+    ExportLogsServiceRequest: ExportLogsServiceResponse().SerializeToString(),
 }
 
 
@@ -53,7 +61,7 @@ class Arrived:
 
 @dataclass
 class Receiver:
-    """Takes traces and metrics over gRPC and over HTTP; to be used as a context manager.
+    """Takes traces, metrics and logs over gRPC and over HTTP; to be used as a context manager.
 
     Args:
         max_bytes: a larger request is refused for good, with the code that a Collector answers.
@@ -106,17 +114,21 @@ class Receiver:
             return True
 
     @property
+    def trace_requests(self) -> list[ExportTraceServiceRequest]:
+        """What was taken of traces, in the order it came."""
+        return [request for request in self.requests if isinstance(request, ExportTraceServiceRequest)]
+
+    @property
     def spans(self) -> list[Arrived]:
         """All spans that arrived, in order."""
         return list(self._spans())
 
     def _spans(self) -> Iterator[Arrived]:
-        for request in self.requests:
-            if isinstance(request, ExportTraceServiceRequest):
-                for resource_spans in request.resource_spans:
-                    for scope_spans in resource_spans.scope_spans:
-                        for span in scope_spans.spans:
-                            yield Arrived(scope_spans.scope, span)
+        for request in self.trace_requests:
+            for resource_spans in request.resource_spans:
+                for scope_spans in resource_spans.scope_spans:
+                    for span in scope_spans.spans:
+                        yield Arrived(scope_spans.scope, span)
 
     @property
     def trips(self) -> list[Arrived]:
@@ -133,6 +145,18 @@ class Receiver:
             for resource_metrics in request.resource_metrics
             for scope_metrics in resource_metrics.scope_metrics
             for metric in scope_metrics.metrics
+        ]
+
+    @property
+    def logs(self) -> list[tuple[InstrumentationScope, LogRecord]]:
+        """All log records that arrived, in order, each with its scope."""
+        return [
+            (scope_logs.scope, record)
+            for request in self.requests
+            if isinstance(request, ExportLogsServiceRequest)
+            for resource_logs in request.resource_logs
+            for scope_logs in resource_logs.scope_logs
+            for record in scope_logs.log_records
         ]
 
 
