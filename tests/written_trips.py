@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -63,4 +64,10 @@ def write_recording(path: Path, trips: Iterable[Trip]) -> Path:
         else:
             sink.finished(trip)
     sink.close()
+    return path
+
+
+def write_trips(path: Path, trips: Iterable[Trip]) -> Path:
+    """Write trips as JSON lines."""
+    path.write_text("".join(f"{json.dumps(trip.to_json())}\n" for trip in trips), encoding="utf-8")
     return path

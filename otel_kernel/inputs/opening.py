@@ -1,4 +1,4 @@
-"""Opens an INPUT: a recording, files of OTLP JSON lines, or standard input."""
+"""Opens an INPUT: a recording, files of JSON lines, or standard input."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from otel_kernel.inputs.problems import InputError, Problem
-from otel_kernel.inputs.sources import RecordingFile, Source, StandardInput, source_at
+from otel_kernel.inputs.sources import LinesFile, RecordingFile, Source, StandardInput, source_at
 from otel_kernel.mapping import NotATrip
 from otel_kernel.recording.errors import RecordingError
 from otel_kernel.records import Trip
@@ -30,7 +30,7 @@ class Input:
 
         Args:
             sources: where the trips are, or why a file is none.
-            texts: where to look for texts that a span does not carry whole.
+            texts: where to look for texts that a line does not carry whole.
         """
         self._sources = sources
         self._texts = texts
@@ -48,6 +48,16 @@ class Input:
         """The recording that the INPUT is, or None if it is of another kind."""
         source = self._sources[0] if len(self._sources) == 1 else None
         return source.path if isinstance(source, RecordingFile) else None
+
+    @property
+    def size(self) -> int:
+        """Bytes of its files of lines, as far as they are known."""
+        return sum(source.size for source in self._sources if isinstance(source, LinesFile))
+
+    @property
+    def position(self) -> int:
+        """Bytes of them read so far."""
+        return sum(source.position for source in self._sources if isinstance(source, LinesFile))
 
     def __iter__(self) -> Iterator[Trip | Problem]:
         finished: dict[str, set[int]] = defaultdict(set)
@@ -95,9 +105,9 @@ def open_input(spec: str | Path, *, texts: TextFiles | None = None) -> Input:
     """Open an INPUT.
 
     Args:
-        spec: a recording, a file of OTLP JSON lines, a pattern that matches several of them, or `-` for
-            OTLP JSON lines on standard input.
-        texts: where to look for texts that a span does not carry whole.
+        spec: a recording, a file of JSON lines (OTLP, or trips), a pattern that matches several of them, or
+            `-` for such lines on standard input.
+        texts: where to look for texts that a line does not carry whole.
 
     Raises:
         InputError: it cannot be read at all. A file among several that cannot be read is a problem.

@@ -1,4 +1,4 @@
-"""OTLP JSON lines: one export request a line, as the file exporters of SDKs and of the Collector write them.
+"""OTLP JSON: export requests, as the file exporters of SDKs and of the Collector write them, one a line.
 
 Writers disagree about details, so both spellings of names (`traceId`, `trace_id`), numbers as numbers or as
 strings, and ids in hex or base64 are read. What is none of that is a problem of its line or of its span, and
@@ -7,7 +7,6 @@ the other spans still count.
 
 from __future__ import annotations
 
-import json
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
 from reprlib import repr as shortened
@@ -35,24 +34,16 @@ class _MalformedError(ValueError):
     """Says what is not as OTLP has it."""
 
 
-def read_line(line: bytes, where: str, texts: TextFiles | None = None) -> Iterator[Trip | NotATrip | Problem]:
-    """Yield what the spans of one line stand for, and a problem for each one that is lost.
+def read_request(
+    request: object, where: str, texts: TextFiles | None = None
+) -> Iterator[Trip | NotATrip | Problem]:
+    """Yield what the spans of one request stand for, and a problem for each one that is lost.
 
     Args:
-        line: what stands between two newlines; a blank line holds nothing.
-        where: names the line in problems.
+        request: parsed JSON.
+        where: names the request in problems.
         texts: where to look for texts that a span does not carry whole.
     """
-    if not line or line.isspace():
-        return
-    try:
-        request = json.loads(line)
-    except json.JSONDecodeError as error:
-        yield Problem(where, f"malformed JSON: {error.msg} at column {error.colno}")
-        return
-    except (ValueError, RecursionError) as error:
-        yield Problem(where, f"malformed JSON: {error}")
-        return
     try:
         for scope, span in _spans(request):
             try:

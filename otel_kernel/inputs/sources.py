@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import BinaryIO, Final, TypeAlias
 
-from otel_kernel.inputs.otlp_json import read_line
+from otel_kernel.inputs.json_lines import read_line
 from otel_kernel.inputs.problems import InputError, Problem
 from otel_kernel.mapping import NotATrip
 from otel_kernel.recording.reader import read_trips
@@ -21,7 +21,7 @@ _SQLITE: Final = b"SQLite format 3\0"
 _SNIFFED: Final = 64 * 1024
 """Bytes from which is seen whether a file may hold JSON lines."""
 
-_HELP: Final = "name a recording, or a file of OTLP JSON lines"
+_HELP: Final = "name a recording, or a file of JSON lines"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,31 +35,41 @@ class RecordingFile:
         return read_trips(self.path)
 
 
-@dataclass(frozen=True, slots=True)
-class OtlpJsonFile:
-    """A file of OTLP JSON lines."""
+class LinesFile:
+    """A file of JSON lines."""
 
-    path: Path
+    def __init__(self, path: Path, size: int = 0) -> None:
+        """Remember the file."""
+        self.path = path
+        self.size = size
+        """Bytes of the file; 0 where they are not known."""
+        self._file: BinaryIO | None = None
+
+    @property
+    def position(self) -> int:
+        """Bytes read so far."""
+        if self._file is None or not self.size:
+            return 0
+        return self.size if self._file.closed else self._file.tell()
 
     def read(self, texts: TextFiles | None) -> Iterator[Trip | NotATrip | Problem]:
         """Yield what the lines hold, or raise `InputError`."""
         try:
-            with self.path.open("rb") as lines:
-                yield from _read_lines(lines, str(self.path), texts)
+            with self.path.open("rb") as self._file:
+                yield from _read_lines(self._file, str(self.path), texts)
         except OSError as error:
             raise InputError(f"{self.path} cannot be read: {error.strerror or error}") from error
 
 
-@dataclass(frozen=True, slots=True)
 class StandardInput:
-    """OTLP JSON lines on standard input."""
+    """JSON lines on standard input."""
 
     def read(self, texts: TextFiles | None) -> Iterator[Trip | NotATrip | Problem]:
         """Yield what the lines hold."""
         return _read_lines(sys.stdin.buffer, "standard input", texts)
 
 
-Source: TypeAlias = "RecordingFile | OtlpJsonFile | StandardInput"
+Source: TypeAlias = "RecordingFile | LinesFile | StandardInput"
 
 
 def _read_lines(
@@ -76,11 +86,12 @@ def source_at(path: Path) -> Source:
         InputError: it is none.
     """
     try:
-        mode = path.stat().st_mode
+        status = path.stat()
+        mode = status.st_mode
         if stat.S_ISDIR(mode):
             raise InputError(f"{path} is a folder: {_HELP}")
         if not stat.S_ISREG(mode):
-            return OtlpJsonFile(path)  # a pipe gives its bytes only once
+            return LinesFile(path)  # a pipe gives its bytes only once
         with path.open("rb") as file:
             start = file.read(_SNIFFED)
     except FileNotFoundError:
@@ -92,5 +103,5 @@ def source_at(path: Path) -> Source:
     if not start:
         raise InputError(f"{path} is empty: {_HELP}")
     if not any(line.lstrip(b"\xef\xbb\xbf \t\r").startswith(b"{") for line in start.split(b"\n")):
-        raise InputError(f"{path} is neither a recording nor a file of OTLP JSON lines")
-    return OtlpJsonFile(path)
+        raise InputError(f"{path} is neither a recording nor a file of JSON lines")
+    return LinesFile(path, status.st_size)

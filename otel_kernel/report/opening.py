@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from otel_kernel.inputs import Input, Problem, open_input
 from otel_kernel.recording import schema
@@ -23,6 +23,8 @@ _BATCH: Final = 1000
 
 _CACHE_KIB: Final = 64 * 1024
 """Memory that SQLite may use for pages."""
+
+_Read: TypeAlias = "Callable[[Input], Iterable[Trip | Problem]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +46,19 @@ class Opened:
 
 @contextmanager
 def opened(
-    spec: str | Path, on_problem: Callable[[Problem], None], *, texts: TextFiles | None = None
+    spec: str | Path,
+    on_problem: Callable[[Problem], None],
+    *,
+    texts: TextFiles | None = None,
+    read: _Read = iter,
 ) -> Generator[Opened]:
     """Open an INPUT for SQL.
 
     Args:
         spec: as `open_input` takes it.
         on_problem: called with each part of the INPUT that is lost.
-        texts: where to look for texts that a span does not carry whole.
+        texts: where to look for texts that a line does not carry whole.
+        read: iterates over an INPUT that is imported, and may show how far it is.
 
     Raises:
         InputError: the INPUT cannot be read at all.
@@ -63,7 +70,7 @@ def opened(
         with opened_recording(path) as connection:
             yield Opened(connection, str(spec), found)
         return
-    with closing(_imported(found, on_problem)) as connection:
+    with closing(_imported(found, read, on_problem)) as connection:
         yield Opened(connection, str(spec), found)
 
 
@@ -86,14 +93,14 @@ def _use_memory(connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA {database}.cache_size = -{_CACHE_KIB}")
 
 
-def _imported(found: Input, on_problem: Callable[[Problem], None]) -> sqlite3.Connection:
+def _imported(found: Input, read: _Read, on_problem: Callable[[Problem], None]) -> sqlite3.Connection:
     """Return a temporary recording, which SQLite keeps in memory while it is small and then in a file."""
     connection = sqlite3.connect("", isolation_level=None)
     try:
         _use_memory(connection)
         connection.execute("PRAGMA journal_mode = OFF")
         connection.executescript(schema.DDL)
-        trips = _trips(found, on_problem)
+        trips = _trips(found, read, on_problem)
         while batch := list(islice(trips, _BATCH)):
             connection.execute("BEGIN")
             _insert(connection, batch)
@@ -107,9 +114,9 @@ def _imported(found: Input, on_problem: Callable[[Problem], None]) -> sqlite3.Co
     return connection
 
 
-def _trips(found: Input, on_problem: Callable[[Problem], None]) -> Iterator[Trip]:
+def _trips(found: Input, read: _Read, on_problem: Callable[[Problem], None]) -> Iterator[Trip]:
     runs: dict[str, str] = {}
-    for each in found:
+    for each in read(found):
         if isinstance(each, Problem):
             on_problem(each)
             continue

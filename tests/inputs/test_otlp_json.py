@@ -14,7 +14,7 @@ from example_trips import a_record
 
 from otel_kernel import semconv
 from otel_kernel.inputs import Problem
-from otel_kernel.inputs.otlp_json import read_line
+from otel_kernel.inputs.json_lines import read_line
 from otel_kernel.mapping import NotATrip, to_attributes
 from otel_kernel.records import Trip, TruncatedText
 

@@ -17,7 +17,7 @@ from otlp.views import views_of
 
 from otel_kernel import semconv
 from otel_kernel.exporter import view_of
-from otel_kernel.inputs.otlp_json import read_line
+from otel_kernel.inputs.json_lines import read_line
 from otel_kernel.inputs.problems import Problem
 from otel_kernel.mapping import CONTEXT_ATTRIBUTES, INLINE_LIMIT, NotATrip, Reject, read_span, to_attributes
 from otel_kernel.records import (
