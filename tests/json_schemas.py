@@ -9,10 +9,15 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
+_FOLDER = files("otel_kernel") / "schemas"
+
+NAMES = sorted(each.name.removesuffix(".schema.json") for each in _FOLDER.iterdir())
+"""Of all that are shipped: `trip`, and what commands print."""
+
 
 def schema(name: str) -> Any:
-    """Return the shipped schema `trip` or `report`."""
-    return json.loads((files("otel_kernel") / "schemas" / f"{name}.schema.json").read_text("utf-8"))
+    """Return a shipped schema."""
+    return json.loads((_FOLDER / f"{name}.schema.json").read_text("utf-8"))
 
 
 @cache

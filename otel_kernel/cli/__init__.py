@@ -16,6 +16,7 @@ _COMMANDS: Final = {
     "list": "otel_kernel.cli.list:list_trips",
     "report": "otel_kernel.cli.report:report",
     "run": "otel_kernel.cli.run:run",
+    "runs": "otel_kernel.cli.runs:runs",
     "show": "otel_kernel.cli.show:show",
 }
 """Where each command is; it is imported when it is asked for, so that `run` starts fast."""

@@ -10,9 +10,10 @@ from typing import Any, Final, TypeVar
 import click
 
 from otel_kernel.cli.errors import FAILED, say
-from otel_kernel.inputs import InputError, Problem
+from otel_kernel.inputs import Input, InputError, Problem
 from otel_kernel.options import VARIABLE_PREFIX
 from otel_kernel.recording.file import default_path
+from otel_kernel.report.words import count
 from otel_kernel.texts import TextFiles
 
 _SAID: Final = 20
@@ -73,6 +74,22 @@ def text_output() -> Any:
     """Return standard output, set to write any text whatever its encoding."""
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr] # a TextIOWrapper here
     return sys.stdout
+
+
+def left_out(*inputs: Input) -> dict[str, int]:
+    """Return what of the INPUTs is no trip, as members of a JSON object."""
+    return {
+        name: sum(getattr(each, name) for each in inputs)
+        for name in ("problems", "duplicates", "other_spans")
+    }
+
+
+def print_left_out(*inputs: Input) -> None:
+    """Print what of the INPUTs is no trip, but for problems, which are said as they come."""
+    number = left_out(*inputs)
+    if number["duplicates"] or number["other_spans"]:
+        others = count(number["other_spans"], "span that is no trip", "spans that are no trips")
+        click.echo(f"\nLeft out: {others}, {count(number['duplicates'], 'duplicate')}.")
 
 
 class Problems:

@@ -7,11 +7,18 @@ import json
 import click
 
 from otel_kernel.cli.progress import reading
-from otel_kernel.cli.reading import Problems, takes_input, takes_json, takes_run, text_output
-from otel_kernel.inputs import Input
+from otel_kernel.cli.reading import (
+    Problems,
+    left_out,
+    print_left_out,
+    takes_input,
+    takes_json,
+    takes_run,
+    text_output,
+)
 from otel_kernel.report.opening import opened
 from otel_kernel.report.scope import ALL, run_of
-from otel_kernel.report.summary import Summary, summarize
+from otel_kernel.report.summary import summarize
 
 
 @click.command()
@@ -29,28 +36,12 @@ def report(spec: str, run: str | None, as_json: bool) -> int:
         wanted = run if run is not None or recording.is_recording else ALL
         summary = summarize(recording.connection, run_of(recording.connection, wanted, recording.name))
     if as_json:
-        _print_json(summary, recording.input)
+        from otel_kernel.report.as_json import report_json
+
+        click.echo(json.dumps({**report_json(summary), **left_out(recording.input)}))
     else:
-        _print(summary, recording.input)
+        from otel_kernel.report.render import print_summary
+
+        print_summary(summary, text_output())
+        print_left_out(recording.input)
     return problems.exit_code()
-
-
-def _print_json(summary: Summary, found: Input) -> None:
-    from otel_kernel.report.as_json import report_json
-
-    left_out = {
-        "problems": found.problems,
-        "duplicates": found.duplicates,
-        "other_spans": found.other_spans,
-    }
-    click.echo(json.dumps({**report_json(summary), **left_out}))
-
-
-def _print(summary: Summary, found: Input) -> None:
-    from otel_kernel.report.render import print_summary
-    from otel_kernel.report.words import count
-
-    print_summary(summary, text_output())
-    if found.duplicates or found.other_spans:
-        others = count(found.other_spans, "span that is no trip", "spans that are no trips")
-        click.echo(f"\nLeft out: {others}, {count(found.duplicates, 'duplicate')}.")

@@ -11,30 +11,36 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
-_TABLES: Final = """
+_SCOPE: Final = """
 CREATE TEMP TABLE scope (
     session TEXT, seq INTEGER, parent_seq INTEGER, runtime TEXT, layer TEXT, kernel TEXT, internal INTEGER,
     state TEXT, started_ns INTEGER, duration_ns INTEGER,
     PRIMARY KEY (session, seq)
-) WITHOUT ROWID;
+) WITHOUT ROWID
+"""
 
--- Time of the children in the same layer, by the nearest ancestor that is in it.
+# Time of the children in the same layer, by the nearest ancestor that is in it.
+_CHILDREN: Final = """
 CREATE TEMP TABLE children (
     session TEXT, seq INTEGER, duration_ns INTEGER,
     PRIMARY KEY (session, seq)
-) WITHOUT ROWID;
+) WITHOUT ROWID
+"""
 
--- Loaded trips inside another loaded trip, of whichever layer: the time that they save is in that one's.
+# Loaded trips inside another loaded trip, of whichever layer: the time that they save is in that one's.
+_COVERED: Final = """
 CREATE TEMP TABLE covered (
     session TEXT, seq INTEGER,
     PRIMARY KEY (session, seq)
-) WITHOUT ROWID;
+) WITHOUT ROWID
+"""
 
--- The last compilation under each key, of all runs.
+# The last compilation under each key, of all runs.
+_COMPILATIONS: Final = """
 CREATE TEMP TABLE compilations (
     key_id TEXT, key_build_id TEXT, layer TEXT, started_ns INTEGER, duration_ns INTEGER,
     PRIMARY KEY (key_id, key_build_id, layer)
-) WITHOUT ROWID;
+) WITHOUT ROWID
 """
 
 _FILL_SCOPE: Final = """
@@ -96,12 +102,30 @@ WHERE excluded.started_ns >= started_ns
 
 def prepare(connection: sqlite3.Connection, run: str | None) -> None:
     """Make and fill the temporary tables for the trips of one run, or of all with None."""
-    for statement in _TABLES.split(";\n\n"):
-        connection.execute(statement)
-    connection.execute(_FILL_SCOPE, (run,))
-    connection.execute(_FILL_CHILDREN)
+    prepare_own_times(connection, run)
+    connection.execute(_COVERED)
     connection.execute(_FILL_COVERED)
+    connection.execute(_COMPILATIONS)
     connection.execute(_FILL_COMPILATIONS)
+
+
+def prepare_own_times(connection: sqlite3.Connection, run: str | None) -> None:
+    """Make and fill only `scope` and `children`."""
+    prepare_scope(connection, run)
+    connection.execute(_CHILDREN)
+    connection.execute(_FILL_CHILDREN)
+
+
+def prepare_scope(connection: sqlite3.Connection, run: str | None) -> None:
+    """Make and fill only `scope`."""
+    connection.execute(_SCOPE)
+    connection.execute(_FILL_SCOPE, (run,))
+
+
+def drop_own_times(connection: sqlite3.Connection) -> None:
+    """Make room for those of another run."""
+    connection.execute("DROP TABLE temp.scope")
+    connection.execute("DROP TABLE temp.children")
 
 
 EXTENT: Final = """
@@ -143,12 +167,17 @@ def _intervals(partition: str) -> str:
 SPENT: Final = f"SELECT CAST(total({_ADDED}) AS INTEGER) FROM ({_intervals('session')})"
 """Union of the intervals of all trips in each process, summed over processes."""
 
+SESSIONS_SPENT: Final = f"""
+SELECT session, CAST(total({_ADDED}) AS INTEGER) AS spent_ns FROM ({_intervals("session")}) GROUP BY session
+"""
+"""The same for each process by itself."""
+
 LAYERS_SPENT: Final = f"""
 SELECT runtime, layer, CAST(total({_ADDED}) AS INTEGER)
 FROM ({_intervals("session, runtime, layer")})
 GROUP BY runtime, layer
 """
-"""The same for each layer by itself."""
+"""The same for each layer by itself, summed over processes."""
 
 SAVED: Final = """
 SELECT

@@ -9,37 +9,19 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from otel_kernel.report.console import STYLES, console_on, counts_text, print_entry
 from otel_kernel.report.key_changes import KeyChange
-from otel_kernel.report.summary import COUNTED, Counts, InternalLine, KernelLine, Layer, Saved, Summary
+from otel_kernel.report.summary import Counts, InternalLine, KernelLine, Layer, Saved, Summary
 from otel_kernel.report.words import count, duration, moment, safe, share
-
-PLAIN_WIDTH: Final = 80
-"""Columns where there is no terminal."""
 
 SHOWN_KERNELS: Final = 20
 """Kernels of a layer that are shown, by own time."""
 
-_STYLES: Final = {"failed": "red", "unfinished": "yellow"}
-
 
 def print_summary(summary: Summary, file: IO[str]) -> None:
     """Print a summary for people."""
-    terminal = file.isatty()
-    console = Console(
-        file=file,
-        width=None if terminal else PLAIN_WIDTH,
-        force_terminal=None if terminal else False,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
-    if terminal:
+    with console_on(file) as console:
         render_summary(summary, console)
-        return
-    with console.capture() as captured:
-        render_summary(summary, console)
-    # Tables fill their lines up with blanks.
-    file.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
 
 
 def render_summary(summary: Summary, console: Console) -> None:
@@ -63,7 +45,7 @@ def _head(summary: Summary) -> Text:
     which = count(summary.runs, "run") if summary.run is None else f"Run {summary.run}"
     head = Text.assemble((which, "bold"))
     head.append(f", {count(summary.processes, 'process', 'processes')}, {moment(summary.started_ns)}\n")
-    head.append(f"{count(summary.counts.trips, 'trip')}: ").append(_counts(summary.counts))
+    head.append(f"{count(summary.counts.trips, 'trip')}: ").append(counts_text(summary.counts))
     return head
 
 
@@ -82,15 +64,6 @@ def _saved(saved: Saved) -> str:
     return (
         f"{known}, unknown for {saved.unknown} of {saved.trips} loaded trips ({share(saved.unknown_share)})"
     )
-
-
-def _counts(counts: Counts) -> Text:
-    parts = [
-        Text(f"{number} {name}", style=_STYLES.get(name, ""))
-        for name in COUNTED
-        if (number := getattr(counts, name))
-    ]
-    return Text(", ").join(parts)
 
 
 def _print_layer(layer: Layer, console: Console) -> None:
@@ -120,14 +93,16 @@ def _print_layer(layer: Layer, console: Console) -> None:
 
 
 def _add_row(table: Table, line: KernelLine | InternalLine, kernel: str) -> None:
-    table.add_row(duration(line.own_ns), share(line.counts.loaded_share), _counts(line.counts), Text(kernel))
+    table.add_row(
+        duration(line.own_ns), share(line.counts.loaded_share), counts_text(line.counts), Text(kernel)
+    )
 
 
 def _print_key_changes(summary: Summary, console: Console) -> None:
     if summary.key_changes:
         console.print(Text("\nKeys that differ from an earlier trip's", style="bold"))
     for change in summary.key_changes:
-        _print_entry(console, safe(change.kernel), _change(change))
+        print_entry(console, safe(change.kernel), _change(change))
 
 
 def _change(change: KeyChange) -> str:
@@ -152,7 +127,7 @@ def _print_failed(summary: Summary, console: Console) -> None:
     _print_title(console, "Failed", summary.counts.failed, len(summary.failed))
     for trip in summary.failed:
         message = safe(trip.message or trip.error_type)
-        _print_entry(console, safe(trip.kernel), f"{message} ({_pid(trip.pid)})")
+        print_entry(console, safe(trip.kernel), f"{message} ({_pid(trip.pid)})")
 
 
 def _print_unfinished(summary: Summary, console: Console) -> None:
@@ -164,18 +139,13 @@ def _print_unfinished(summary: Summary, console: Console) -> None:
             None: "whether the process lives cannot be seen from here",
         }[trip.alive]
         what = f"started {duration(trip.age_ns)} ago ({_pid(trip.pid)}): {lives}"
-        _print_entry(console, safe(trip.kernel), what)
+        print_entry(console, safe(trip.kernel), what)
 
 
 def _print_title(console: Console, title: str, number: int, shown: int) -> None:
     if number:
         which = f"{number}" if number == shown else f"{number}, the newest {shown}"
-        console.print(Text(f"\n{title} ({which})", style=f"bold {_STYLES[title.lower()]}"))
-
-
-def _print_entry(console: Console, kernel: str, what: str) -> None:
-    console.print(Padding(Text(kernel), (0, 0, 0, 2)))
-    console.print(Padding(Text(what), (0, 0, 0, 4)))
+        console.print(Text(f"\n{title} ({which})", style=f"bold {STYLES[title.lower()]}"))
 
 
 def _pid(pid: int | None) -> str:

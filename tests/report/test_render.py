@@ -13,8 +13,9 @@ import pytest
 from written_trips import write_otlp, write_recording
 
 from otel_kernel import semconv
+from otel_kernel.report.console import PLAIN_WIDTH
 from otel_kernel.report.opening import opened
-from otel_kernel.report.render import PLAIN_WIDTH, SHOWN_KERNELS, print_summary
+from otel_kernel.report.render import SHOWN_KERNELS, print_summary
 from otel_kernel.report.summary import summarize
 from otel_kernel.report.words import count, duration, moment, safe, share
 from report.shop import BEFORE, COMPILED, LATEST, LOADED, WEB, WORKER, a_trip, key

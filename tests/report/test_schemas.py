@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from json_schemas import errors, schema
+from json_schemas import NAMES, errors, schema
 from strategies import trips
 from written_trips import write_recording
 
@@ -108,7 +108,7 @@ def test_any_report_is_as_its_schema_says(
     assert len(LATEST) + len(drawn) == report["trips"]
 
 
-@pytest.mark.parametrize("name", ["trip", "report"])
+@pytest.mark.parametrize("name", NAMES)
 def test_every_object_of_a_schema_is_closed(name: str) -> None:
     objects = [each for each in parts(schema(name)) if each.get("type") == "object"]
 
