@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+from dataclasses import dataclass
 from typing import Any
 
 import jaxlib.version
@@ -29,6 +30,14 @@ class _Fed:
         return hashlib.sha256(b"".join(self.parts)).hexdigest()
 
 
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What went into one of the keys of a trip, of which JAX looks up only one."""
+
+    options: Any
+    compression: str
+
+
 def build(backend: Any) -> str:
     """Return jaxlib's version and commit, the platform and its version."""
     commit = getattr(jaxlib.version, "_git_hash", None)
@@ -37,24 +46,17 @@ def build(backend: Any) -> str:
 
 
 def components(
-    module: Any, devices: Any, options: Any, backend: Any, compression: str, module_digest: str | None
+    module: Any, devices: Any, backend: Any, module_digest: str | None, inputs: Inputs | None
 ) -> dict[str, str]:
     """Return the parts of a key, as JAX's own functions read them.
 
     Args:
         module: the StableHLO module.
         devices: an array of devices.
-        options: the compile options that went into the key.
         backend: the client.
-        compression: of entries in the store.
         module_digest: of the module, where JAX has let us see it.
+        inputs: what else went into the key, where JAX has let us see it.
     """
-    options = copy.deepcopy(options)
-    own = " ".join(f"{name}={value}" for name, value in options.env_option_overrides)
-    options.env_option_overrides = []
-    with_folders = _fed_options(options, backend)
-    folders = _take_folders(options)
-    compile_options = _fed_options(options, backend)
     flags, topology = _Fed(), _Fed()
     cache_key._hash_xla_flags(flags, cache_key.get_flag_prefixes())
     cache_key._hash_accelerator_config(topology, devices)
@@ -65,15 +67,28 @@ def components(
         "jaxlib": jaxlib.version.__version__,
         "platform": f"{backend.platform} {backend.platform_version}",
         "xla_flags": flags.text(),
-        "options": own,
-        "compile_options": compile_options.digest(),
-        "cache_folders": folders if with_folders.parts != compile_options.parts else "",
+        **(_of_options(inputs.options, backend) if inputs is not None else {}),
         "devices": f"{devices.size} x {', '.join(kinds)}",
         "topology": topology.digest(),
-        "compression": compression,
+        "compression": inputs.compression if inputs is not None else "",
         "custom_hook": cache_key.custom_hook(),
     }
     return {name: value for name, value in found.items() if value}
+
+
+def _of_options(options: Any, backend: Any) -> dict[str, str]:
+    """Return the compiler's options of this function, those that name cache folders, and all others."""
+    options = copy.deepcopy(options)
+    own = " ".join(f"{name}={value}" for name, value in options.env_option_overrides)
+    options.env_option_overrides = []
+    with_folders = _fed_options(options, backend)
+    folders = _take_folders(options)
+    without_folders = _fed_options(options, backend)
+    return {
+        "options": own,
+        "compile_options": without_folders.digest(),
+        "cache_folders": folders if with_folders.parts != without_folders.parts else "",
+    }
 
 
 def _fed_options(options: Any, backend: Any) -> _Fed:

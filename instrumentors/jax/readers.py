@@ -86,8 +86,8 @@ def read_key(call: Call, trip: OpenTrip) -> Generator[None, None, None]:
     yield
     trip.add_stage("key", time.perf_counter_ns() - started)
     if call.error is None:
-        inputs: Any = trip.notes.setdefault("inputs", {})
-        inputs[call.result] = call.argument("compile_options"), call.argument("compression_algorithm")
+        options, compression = call.argument("compile_options"), call.argument("compression_algorithm")
+        trip.notes[call.result] = keys.Inputs(options, compression)
     else:
         trip.notes["key_fault"] = True
 
@@ -221,14 +221,11 @@ def _read_key(call: Call, trip: OpenTrip) -> None:
     if key is None:
         trip.set(semconv.KEY_ABSENT_REASON, store.why_no_key(trip, backend))
     else:
-        options, compression = notes["inputs"][key]
         trip.set_key(
             build=keys.build(backend),
             rest=key,
             entry=key,
-            components=keys.components(
-                module, call.argument("devices"), options, backend, compression, digest
-            ),
+            components=keys.components(module, call.argument("devices"), backend, digest, notes.get(key)),
         )
         store.read_store(trip)
     trip.set_code_digest(keys.code_digest(module, digest))

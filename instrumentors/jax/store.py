@@ -11,7 +11,7 @@ from otel_kernel.records import CompilationOutcome
 from otel_kernel.shapes import Call
 from otel_kernel.trip import OpenTrip
 
-FOLDER = "jax.folder"
+FOLDER = "jax.file"
 PEER = "jax.peer"
 
 

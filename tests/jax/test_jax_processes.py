@@ -87,7 +87,7 @@ def test_an_executable_shared_through_a_folder_is_asked_of_the_folder_first(
     # In memory or not: JAX reads the file, so it is a trip.
     assert [trip.outcome.value for trip in first if trip.outcome] == ["compiled", "loaded"]
     assert [trip.outcome.value for trip in second if trip.outcome] == ["loaded", "loaded"]
-    assert attribute(second[1], "store.kind") == "jax.folder"
+    assert attribute(second[1], "store.kind") == "jax.file"
 
 
 def test_two_processes_on_one_folder(program: Program, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_a_stored_executable_is_loaded(store: Path, telemetry: Telemetry) -> Non
     assert CompilationOutcome.LOADED is loaded.outcome
     assert compiled.key == loaded.key
     assert attribute(compiled, "identity") == attribute(loaded, "identity")
-    assert ("jax.folder", str(store), True) == (
+    assert ("jax.file", str(store), True) == (
         attribute(compiled, "store.kind"),
         attribute(compiled, "store.location"),
         attribute(compiled, "store.stored"),
