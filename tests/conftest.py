@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import sys
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 from telemetry import CollectingSink, Telemetry
 
-from otel_kernel import faults, imports, patching, phases, pipeline, states
+from otel_kernel import faults, imports, patching, phases, pipeline, session, states
 from otel_kernel.options import VARIABLE_PREFIX
 
 ACME = Path(__file__).parent / "core" / "runtime"
@@ -34,6 +35,7 @@ def fresh_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(faults, "_seen", set[Any]())
     monkeypatch.setattr(phases, "_named", None)
     monkeypatch.setattr(pipeline, "_current", None)
+    monkeypatch.setattr(session, "_seq", itertools.count())
     monkeypatch.setattr(states, "_at_work", list[Any]())
     monkeypatch.setattr(states, "_over", False)
 

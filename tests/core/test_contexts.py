@@ -92,8 +92,8 @@ def test_task_that_outlives_the_trip_it_was_made_in_is_not_inside_it(
     assert telemetry.trips[1].parent_seq is None
 
 
-def test_threads_that_compile_at_once_do_not_mix(compiler: Any, telemetry: Telemetry, acme: Any) -> None:
-    type(compiler).lock = contextlib.nullcontext()
+@pytest.mark.usefixtures("compiler")
+def test_threads_that_compile_at_once_do_not_mix(telemetry: Telemetry, acme: Any) -> None:
     meet = threading.Barrier(4)
 
     def work(number: int) -> int:
@@ -126,7 +126,6 @@ def test_threads_that_compile_at_once_do_not_mix(compiler: Any, telemetry: Telem
 def test_thread_started_inside_a_trip_is_not_inside_it(
     compiler: Any, telemetry: Telemetry, acme: Any
 ) -> None:
-    type(compiler).lock = contextlib.nullcontext()
 
     def body() -> None:
         thread = threading.Thread(target=acme.Compiler().compile, args=("other",))

@@ -24,12 +24,18 @@ class Kernel:
 class Compiler:
     """Compiles each name once."""
 
-    lock = threading.RLock()
-
     def __init__(self) -> None:
+        self.lock = threading.RLock()
         self.kernels: dict[Any, Kernel] = {}
         self.calls = 0
         self.extra: dict[str, Any] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.lock = threading.RLock()
+        vars(self).update(state)
 
     def compile(self, name: Any, body: Callable[[], Any] | None = None, **extra: Any) -> Kernel:
         """Return the kernel, from memory if it is there."""
