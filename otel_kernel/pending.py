@@ -100,8 +100,12 @@ def finish(trip: OpenTrip, watched: object, load: Load, *, waits: bool) -> None:
         ...         trip.outcome = CompilationOutcome.COMPILED
         ...         finish(trip, trip.result, LOAD, waits=True)
     """
-    watch = _Watch(trip, load, watched)
-    if not _begin_to_watch(watched, watch) or not waits:
+    try:
+        watch = _Watch(trip, load, watched)
+        _begin_to_watch(watched, watch)
+    except TypeError:
+        return  # written in C: it takes no weak reference or no other class, and its load is not seen
+    if not waits:
         return
     trip.held = True
     trip.result = None  # a trip that held its object would keep it from dying
@@ -237,15 +241,11 @@ def _waiting_class(kind: type, method: str) -> type:
     return waiting
 
 
-def _begin_to_watch(watched: object, watch: _Watch) -> bool:
+def _begin_to_watch(watched: object, watch: _Watch) -> None:
     kind = type(watched)
     if kind not in _kinds:
-        try:
-            object.__setattr__(watched, "__class__", _waiting_class(kind, watch.load.method))
-        except TypeError:
-            return False  # written in C, or with slots that a copy of the class has not
+        object.__setattr__(watched, "__class__", _waiting_class(kind, watch.load.method))
     _watched[id(watched)] = watch
-    return True
 
 
 def _restore_class(watched: object) -> None:

@@ -31,6 +31,10 @@ def scale_source(size: int = 64) -> Any:
     return ASTSource(kernels.scale, {"values": "*fp32", "size": "constexpr"}, {"size": size})
 
 
+def compile_for(arch: int, source: Any) -> Any:
+    return triton.compile(source, target=GPUTarget("cuda", arch, 32))
+
+
 def only_trip(telemetry: Telemetry) -> Trip:
     (trip,) = telemetry.trips
     return trip
@@ -43,7 +47,7 @@ def outcomes(telemetry: Telemetry) -> list[CompilationOutcome | None]:
 @pytest.mark.parametrize("arch", [80, 90, 100])
 def test_an_nvidia_target_without_a_device(triton_telemetry: Telemetry, arch: int) -> None:
     pipeline.configure(level="full")
-    kernel: Any = triton.compile(scale_source(), target=GPUTarget("cuda", arch, 32))
+    kernel = compile_for(arch, scale_source())
 
     trip = only_trip(triton_telemetry)
     assert CompilationOutcome.COMPILED is trip.outcome
@@ -89,8 +93,8 @@ def test_an_amd_device(triton_telemetry: Telemetry, device: Any) -> None:
 
 
 def test_two_targets_are_two_identities(triton_telemetry: Telemetry) -> None:
-    triton.compile(scale_source(), target=GPUTarget("cuda", 90, 32))
-    triton.compile(scale_source(), target=GPUTarget("cuda", 100, 32))
+    compile_for(90, scale_source())
+    compile_for(100, scale_source())
 
     one, two = triton_telemetry.trips
     assert one.attributes[semconv.IDENTITY] != two.attributes[semconv.IDENTITY]
@@ -100,7 +104,7 @@ def test_two_targets_are_two_identities(triton_telemetry: Telemetry) -> None:
 
 
 def test_what_is_compiled_ahead_is_loaded_by_a_launch(triton_telemetry: Telemetry) -> None:
-    kernel = triton.compile(scale_source(), target=GPUTarget("cuda", 90, 32))
+    kernel = compile_for(90, scale_source())
     for _ in range(2):
         kernel[(1, 1, 1)](floats(64))
 
@@ -111,7 +115,7 @@ def test_what_is_compiled_ahead_is_loaded_by_a_launch(triton_telemetry: Telemetr
 
 def test_a_source_that_is_none_is_refused_as_without_us(triton_telemetry: Telemetry) -> None:
     with pytest.raises(AssertionError, match="source must be either AST or a filepath"):
-        triton.compile(12, target=GPUTarget("cuda", 90, 32))
+        compile_for(90, 12)
 
     assert [] == triton_telemetry.trips
 
@@ -136,7 +140,7 @@ def ttir(tmp_path: Path) -> Path:
 def test_an_ir_file_is_named_after_its_entry(triton_telemetry: Telemetry, ttir: Path) -> None:
     pipeline.configure(level="full")
     for _ in range(2):
-        triton.compile(str(ttir), target=GPUTarget("cuda", 90, 32))
+        compile_for(90, str(ttir))
 
     compiled, loaded = triton_telemetry.trips
     assert [CompilationOutcome.COMPILED, CompilationOutcome.LOADED] == outcomes(triton_telemetry)
@@ -148,11 +152,11 @@ def test_an_ir_file_is_named_after_its_entry(triton_telemetry: Telemetry, ttir: 
 
 
 def test_a_ptx_file_is_named_after_its_entry(triton_telemetry: Telemetry, tmp_path: Path) -> None:
-    kernel: Any = triton.compile(scale_source(), target=GPUTarget("cuda", 90, 32))
+    kernel = compile_for(90, scale_source())
     ptx = tmp_path / "some.ptx"
     ptx.write_text(kernel.asm["ptx"])
     with pytest.raises(AttributeError):  # which no version compiles
-        triton.compile(str(ptx), target=GPUTarget("cuda", 90, 32))
+        compile_for(90, str(ptx))
 
     assert ("scale", "AttributeError") == (
         triton_telemetry.trips[1].kernel,
@@ -162,7 +166,7 @@ def test_a_ptx_file_is_named_after_its_entry(triton_telemetry: Telemetry, tmp_pa
 
 def test_an_ir_file_that_is_not_there(triton_telemetry: Telemetry, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        triton.compile(str(tmp_path / "gone.ttir"), target=GPUTarget("cuda", 90, 32))
+        compile_for(90, str(tmp_path / "gone.ttir"))
 
     trip = only_trip(triton_telemetry)
     assert ("gone.ttir", "FileNotFoundError") == (trip.kernel, trip.error_type)
