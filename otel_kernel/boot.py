@@ -31,6 +31,7 @@ FOREIGN = "foreign"
 RUNTIMES = {
     "jax": "otel_kernel.instrumentors.jax:JaxInstrumentor",
     "numba": "otel_kernel.instrumentors.numba:NumbaInstrumentor",
+    "torch": "otel_kernel.instrumentors.torch:TorchInstrumentor",
     "triton": "otel_kernel.instrumentors.triton:TritonInstrumentor",
 }
 """The module whose import wakes an instrumentor; the same entry points are in pyproject.toml."""
