@@ -7,10 +7,10 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from typing import Any
 
-from conformance.harness import kernels, value, watch
-from otel_kernel.pipeline import add_sink
-from otel_kernel.records import Trip
+from conformance.harness import kernels, value, watch, wrap_points
+from otel_kernel.trip import current
 
 
 def two_threads_on_one_kernel() -> None:
@@ -63,25 +63,20 @@ def forked() -> None:
 
 def forked_inside_a_trip() -> None:
     """Fork while a trip is open on this thread; the child must not take it for its own."""
-    watch()
     pids: list[int] = []
 
-    class Forker:
-        wants_start = True
+    def fork_once(wrapped: Any, _instance: Any, args: Any, kwargs: Any) -> Any:
+        if current() is not None and not pids:
+            pid = os.fork()
+            pids.append(pid)
+            if pid == 0:
+                kernels().second()
+                os._exit(0)
+            os.waitpid(pid, 0)
+        return wrapped(*args, **kwargs)
 
-        def started(self, trip: Trip) -> None:
-            if not pids:
-                pid = os.fork()
-                pids.append(pid)
-                if pid == 0:
-                    kernels().second()
-                    os._exit(0)
-                os.waitpid(pid, 0)
-
-        def finished(self, trip: Trip) -> None:
-            return
-
-    add_sink(Forker())
+    wrap_points(fork_once)
+    watch()
     kernels().main()
     value("pids", [os.getpid(), *pids])
 
