@@ -162,7 +162,7 @@ class Spans:
         if self._measurements is not None:
             self._measurements.silent = False
 
-    def start(self, trip: OpenTrip, parent: Span | None) -> Span:
+    def start(self, trip: Trip | OpenTrip, parent: Span | None) -> Span:
         """Start the span of a trip.
 
         Args:
