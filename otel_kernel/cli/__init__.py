@@ -12,6 +12,7 @@ from otel_kernel import __version__
 from otel_kernel.cli.errors import said
 
 _COMMANDS: Final = {
+    "diff": "otel_kernel.cli.diff:diff",
     "export": "otel_kernel.cli.export:export",
     "list": "otel_kernel.cli.list:list_trips",
     "report": "otel_kernel.cli.report:report",

@@ -11,6 +11,9 @@ import click
 from otel_kernel.inputs import InputError
 from otel_kernel.recording.errors import RecordingError
 
+DIFFERS: Final = 1
+"""Exit code of `diff --exit-code` when something differs."""
+
 FAILED: Final = 2
 """Exit code when nothing could be done, and when a part of an INPUT could not be read."""
 

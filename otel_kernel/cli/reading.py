@@ -60,8 +60,15 @@ def _text_files(_ctx: click.Context, _parameter: click.Parameter, folder: Path |
 
 
 def _or_default(_ctx: click.Context, _parameter: click.Parameter, spec: str | None) -> str:
-    if spec is not None:
-        return spec
+    return default_input() if spec is None else spec
+
+
+def default_input() -> str:
+    """Return the recording of this host, which is there.
+
+    Raises:
+        InputError: it is not.
+    """
     path: Path = default_path()
     if not path.exists():
         raise InputError(

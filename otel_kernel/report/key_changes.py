@@ -40,7 +40,7 @@ class KeyChange:
     earlier_seq: int
 
 
-class _Version(NamedTuple):
+class Version(NamedTuple):
     """A trip, as far as it is compared."""
 
     session: str
@@ -58,15 +58,15 @@ class _Version(NamedTuple):
         """The key as a whole."""
         return self.key_id, self.key_build_id
 
-    def is_like(self, other: _Version) -> bool:
+    def is_like(self, other: Version) -> bool:
         """Whether nothing of the key differs."""
         return self.key == other.key and self.components == other.components
 
-    def may_be_code_of(self, other: _Version) -> bool:
+    def may_be_code_of(self, other: Version) -> bool:
         """Whether nothing speaks against both having been made from the same code."""
         return self.identity is None or other.identity is None or self.identity == other.identity
 
-    def distance(self, other: _Version) -> tuple[int, bool]:
+    def distance(self, other: Version) -> tuple[int, bool]:
         """Return how much of the key differs."""
         return len(_compared(self.components, other.components)[0]), self.key != other.key
 
@@ -77,11 +77,11 @@ class _Tally:
 
     layer: str
     kernel: str
-    last: _Version
-    earlier: _Version
+    last: Version
+    earlier: Version
     trips: int = 0
 
-    def count(self, version: _Version, earlier: _Version) -> None:
+    def count(self, version: Version, earlier: Version) -> None:
         """Count a trip."""
         self.trips += 1
         if version.started_ns >= self.last.started_ns:
@@ -105,14 +105,14 @@ class _Tally:
         )
 
 
-class _History:
+class History:
     """The versions of one kernel and specialization so far."""
 
     def __init__(self) -> None:
-        self._versions: dict[tuple[object, ...], _Version] = {}
-        self._compiled: dict[tuple[str, str], _Version] = {}
+        self._versions: dict[tuple[object, ...], Version] = {}
+        self._compiled: dict[tuple[str, str], Version] = {}
 
-    def remember(self, version: _Version) -> None:
+    def remember(self, version: Version) -> None:
         """Add a trip that started after all that were added."""
         what = (version.identity, version.key, version.components)
         self._versions.pop(what, None)
@@ -122,7 +122,7 @@ class _History:
         if version.outcome == "compiled":
             self._compiled[version.key] = version
 
-    def counterpart(self, version: _Version) -> _Version | None:
+    def counterpart(self, version: Version) -> Version | None:
         """Return the earlier trip that `version` is to be compared with, if there is one."""
         made = self._compiled.get(version.key)
         if version.outcome == "loaded" and made is not None:
@@ -149,12 +149,13 @@ _NAMED: Final = """(
     WHERE key_components.session = trips.session AND key_components.seq = trips.seq
 )"""
 
-_COMPONENTS: Final = f"""
+COMPONENTS: Final = f"""
     CASE
         WHEN key_component_other IS NULL OR NOT json_valid(key_component_other) THEN {_NAMED}
         ELSE json_patch({_NAMED}, key_component_other)
     END
 """
+"""SQL: the key components of a row of `trips`, as a JSON object."""
 
 _INSTANCES: Final = """
 CREATE TEMP TABLE instances (
@@ -166,7 +167,7 @@ CREATE TEMP TABLE instances (
 
 _FILL_INSTANCES: Final = f"""
 INSERT INTO instances
-SELECT runtime, layer, kernel, coalesce(specialization, ''), key_id, key_build_id, {_COMPONENTS}, 0
+SELECT runtime, layer, kernel, coalesce(specialization, ''), key_id, key_build_id, {COMPONENTS}, 0
 FROM trips
 WHERE outcome IS NOT NULL AND +key_id IS NOT NULL
 ON CONFLICT DO UPDATE SET several = 1
@@ -178,7 +179,7 @@ SELECT
     trips.runtime, trips.layer, trips.kernel, coalesce(trips.specialization, ''),
     ?1 IS NULL OR sessions.run = ?1,
     trips.session, trips.seq, trips.started_ns, trips.outcome, trips.identity,
-    trips.key_id, trips.key_build_id, {_COMPONENTS}
+    trips.key_id, trips.key_build_id, {COMPONENTS}
 FROM instances
 CROSS JOIN trips ON  -- CROSS: in this order, since few instances have several versions
     trips.kernel = instances.kernel AND trips.layer = instances.layer AND trips.runtime = instances.runtime
@@ -206,9 +207,9 @@ def key_changes(connection: sqlite3.Connection, run: str | None, limit: int) -> 
     tallies: dict[tuple[object, ...], _Tally] = {}
     rows = connection.execute(_VERSIONS_IN_ORDER, (run,))
     for instance, group in groupby(rows, key=lambda row: row[:4]):
-        history = _History()
+        history = History()
         for row in group:
-            version = _Version(*row[5:])
+            version = Version(*row[5:])
             earlier = history.counterpart(version) if row[4] else None
             if earlier is not None and not version.is_like(earlier):
                 differing, _ = _compared(version.components, earlier.components)

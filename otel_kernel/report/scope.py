@@ -26,12 +26,7 @@ def run_of(connection: sqlite3.Connection, wanted: str | None, name: str) -> str
     """
     if wanted == ALL:
         return None
-    runs: list[str] = [
-        run
-        for (run,) in connection.execute(
-            "SELECT run FROM sessions GROUP BY run ORDER BY min(started_ns) DESC, run"
-        )
-    ]
+    runs = _newest_first(connection)
     if wanted is None:
         return runs[0] if runs else None
     found = [run for run in runs if run.startswith(wanted)]
@@ -40,6 +35,28 @@ def run_of(connection: sqlite3.Connection, wanted: str | None, name: str) -> str
     if found:
         raise InputError(f"run {wanted} is ambiguous in {name}: {_listed(found)}")
     raise InputError(f"no run {wanted} in {name}: {_listed(runs) if runs else 'it has no runs'}")
+
+
+def run_before(connection: sqlite3.Connection, run: str | None, name: str) -> str:
+    """Return the run that started last before `run`.
+
+    Raises:
+        InputError: there is none, or `run` is None.
+    """
+    runs = _newest_first(connection)
+    earlier = runs[runs.index(run) + 1 :] if run is not None else []
+    if not earlier:
+        raise InputError(f"no earlier run in {name} to compare with: name one, or a second INPUT")
+    return earlier[0]
+
+
+def _newest_first(connection: sqlite3.Connection) -> list[str]:
+    return [
+        run
+        for (run,) in connection.execute(
+            "SELECT run FROM sessions GROUP BY run ORDER BY min(started_ns) DESC, run"
+        )
+    ]
 
 
 def _listed(runs: list[str]) -> str:
