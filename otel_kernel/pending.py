@@ -107,6 +107,7 @@ def finish(trip: OpenTrip, watched: object, load: Load, *, waits: bool) -> None:
         return  # written in C: it takes no weak reference or no other class, and its load is not seen
     if not waits:
         return
+    settle()  # one inside of this trip may wait on this thread
     trip.held = True
     trip.result = None  # a trip that held its object would keep it from dying
     trip.notes.clear()
@@ -245,7 +246,10 @@ def _begin_to_watch(watched: object, watch: _Watch) -> None:
     kind = type(watched)
     if kind not in _kinds:
         object.__setattr__(watched, "__class__", _waiting_class(kind, watch.load.method))
+    before = _watched.get(id(watched))
     _watched[id(watched)] = watch
+    if before is not None:
+        _finish(before.take())  # a trip inside of this one has returned the same object
 
 
 def _restore_class(watched: object) -> None:
@@ -302,7 +306,6 @@ def _load_of_trip_ends(load: Load, watched: object, trip: OpenTrip, error: BaseE
             trip.set(semconv.DEVICE_LOADED, True)
             trip.set(semconv.DEVICE, load.device(watched))
         else:
-            trip.outcome = None
             load.failed(trip, error)
         trip.add_stage("load", ran)
     finally:

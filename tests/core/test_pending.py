@@ -204,6 +204,40 @@ def test_next_trip_of_the_thread_ends_it(start: Any, telemetry: Telemetry) -> No
     ]
 
 
+def test_trip_inside_that_waits_ends_with_the_one_around_it(start: Any, telemetry: Telemetry) -> None:
+    compile_module = start()
+    inside: list[Module] = []
+
+    def body() -> Module:
+        inside.append(compile_module("inside"))
+        return Module("around")
+
+    around = compile_module("around", body)
+
+    assert [("acme.inside", "compiled")] == ends(telemetry.trips)
+
+    around.load()
+    inside[0].load()
+
+    assert ["compile acme.inside", "compile acme.around", "load acme.inside"] == [
+        span.name for span in telemetry.spans
+    ]
+
+
+def test_object_that_two_trips_return_is_told_of_twice(start: Any, telemetry: Telemetry) -> None:
+    compile_module = start()
+    module = compile_module("around", lambda: compile_module("inside"))
+    module.load()
+
+    inside, around = telemetry.trips
+    assert (False, True) == (
+        inside.attributes[semconv.DEVICE_LOADED],
+        around.attributes[semconv.DEVICE_LOADED],
+    )
+    assert 2 == len(telemetry.spans)
+    assert Module is type(module)
+
+
 def test_load_on_another_thread_is_a_span_of_its_own(start: Any, telemetry: Telemetry) -> None:
     module = start()("k")
     thread = threading.Thread(target=module.load)

@@ -238,6 +238,19 @@ def test_a_launch_in_asynchronous_mode_loads_by_a_span_of_its_own(
 
 
 @pytest.mark.skipif(not hasattr(triton, "AsyncCompileMode"), reason="Triton 3.4 has none")
+def test_an_asynchronous_compile_waits_for_no_load(
+    triton_telemetry: Telemetry, pool: concurrent.futures.ThreadPoolExecutor
+) -> None:
+    def no_grid(_meta: object) -> tuple[int]:
+        raise LookupError
+
+    with triton.AsyncCompileMode(pool), pytest.raises(LookupError):
+        kernels.scale[no_grid](floats(64), size=64)
+
+    assert only_trip(triton_telemetry).attributes[semconv.DEVICE_LOADED] is False
+
+
+@pytest.mark.skipif(not hasattr(triton, "AsyncCompileMode"), reason="Triton 3.4 has none")
 def test_an_asynchronous_compile_that_fails(
     triton_telemetry: Telemetry, pool: concurrent.futures.ThreadPoolExecutor
 ) -> None:
