@@ -5,16 +5,30 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 
+import pytest
 from otlp.receiver import Arrived, Protocol, Receiver
 from otlp.views import attributes_of
+from packaging.version import Version
 from run.launching import BIN, PYTHON, environment
 
 COMMAND = str(BIN / "opentelemetry-instrument")
 PROGRAMS = Path(__file__).parent / "programs"
 TESTS = Path(__file__).parents[1]
 ACME = TESTS / "core" / "runtime"
+
+
+def since(oldest: str, what: str) -> pytest.MarkDecorator:
+    """Skip a test where opentelemetry-instrumentation is older than the version that brought something."""
+    found = version("opentelemetry-instrumentation")
+    return pytest.mark.skipif(Version(found) < Version(oldest), reason=f"{found} has no {what}")
+
+
+CHILDREN = since("0.63b0", "child processes")
+ALL_DISABLED = since("0.60b0", "way to disable all")
+EVENTS = since("0.59b0", "events")
 
 
 def exporting_to(receiver: Receiver, protocol: Protocol) -> dict[str, str]:

@@ -11,10 +11,17 @@ import pytest
 from otlp.receiver import Protocol, Receiver
 
 from otel_kernel import semconv
-from zero_code.launching import attributes, command, compiled
+from zero_code.launching import CHILDREN, attributes, command, compiled
 
 
-@pytest.mark.parametrize("how", ["subprocess", "spawn", "fork and flush"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param("subprocess", marks=CHILDREN),
+        pytest.param("spawn", marks=CHILDREN),
+        "fork and flush",
+    ],
+)
 def test_the_trips_of_a_child_arrive_as_those_of_the_same_run(
     receiver: Receiver, protocol: Protocol, tmp_path: Path, acme_variables: dict[str, str], how: str
 ) -> None:
@@ -41,6 +48,7 @@ def test_a_child_that_leaves_without_a_flush_is_in_the_recording(
     assert ["parent"] == compiled(receiver), "what the SDK had not sent is lost with the child"
 
 
+@CHILDREN
 def test_options_of_the_parent_hold_in_its_children(
     receiver: Receiver, tmp_path: Path, acme_variables: dict[str, str]
 ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
@@ -13,12 +12,11 @@ from otlp.receiver import Protocol, Receiver
 from otlp.views import attributes_of, views_of
 
 from otel_kernel import environment_variables, semconv
-from otel_kernel.boot import RUNTIMES
 from otel_kernel.mapping import read_span
 from otel_kernel.options import NAMES, VARIABLE_PREFIX
 from otel_kernel.records import CompilationOutcome, Trip
 from otel_kernel.zero_code import DISABLED_VARIABLE
-from zero_code.launching import attributes, command, compiled
+from zero_code.launching import ALL_DISABLED, EVENTS, attributes, command, compiled
 
 
 def test_a_program_is_instrumented_without_a_change(
@@ -48,7 +46,10 @@ def test_measurements_arrive_too(receiver: Receiver, protocol: Protocol, tmp_pat
     assert 0 == points["missing"]
 
 
-@pytest.mark.parametrize("names", ["kernel_numba", "requests, kernel_numba ,flask", "*"])
+@pytest.mark.parametrize(
+    "names",
+    ["kernel_numba", "requests, kernel_numba ,flask", pytest.param("*", marks=ALL_DISABLED)],
+)
 def test_an_instrumentor_can_be_disabled_by_name(receiver: Receiver, tmp_path: Path, names: str) -> None:
     done = command(["numba_kernel.py"], receiver, folder=tmp_path, changes={DISABLED_VARIABLE: names})
 
@@ -71,14 +72,6 @@ def test_a_program_that_uses_no_runtime_pays_no_import(receiver: Receiver, tmp_p
     assert [] == receiver.trips
 
 
-def test_every_runtime_has_an_entry_point() -> None:
-    entry_points = distribution("otel-kernel").entry_points.select(group="opentelemetry_instrumentor")
-
-    assert {f"kernel_{module}": target for module, target in RUNTIMES.items()} == {
-        each.name: each.value for each in entry_points
-    }
-
-
 # Options.
 
 
@@ -91,6 +84,7 @@ def test_every_option_has_a_variable_and_a_flag() -> None:
     assert list(constants) == list(constants.values())
 
 
+@EVENTS
 @pytest.mark.parametrize("by", ["variables", "flags"])
 def test_every_option_is_set_without_a_change_of_the_program(
     receiver: Receiver, tmp_path: Path, acme_variables: dict[str, str], by: str

@@ -17,7 +17,9 @@ from otlp.views import attributes_of
 from run.launching import PYTHON, environment
 
 from otel_kernel import semconv
-from zero_code.launching import COMMAND, PROGRAMS, exporting_to
+from zero_code.launching import COMMAND, EVENTS, PROGRAMS, exporting_to
+
+pytestmark = EVENTS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "hangs.md").read_text()
 (SQL,) = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
