@@ -15,6 +15,7 @@ _COMMANDS: Final = {
     "diff": "otel_kernel.cli.diff:diff",
     "export": "otel_kernel.cli.export:export",
     "list": "otel_kernel.cli.list:list_trips",
+    "prune": "otel_kernel.cli.prune:prune",
     "report": "otel_kernel.cli.report:report",
     "run": "otel_kernel.cli.run:run",
     "runs": "otel_kernel.cli.runs:runs",

@@ -12,6 +12,9 @@ from otel_kernel.recording.errors import explained
 from otel_kernel.recording.file import connect_writer, real_path
 from otel_kernel.recording.processes import ProcessId, is_alive
 
+KEPT: Final = 20
+"""Runs that stay, by default."""
+
 UNSEEN_NS: Final = 24 * 3600 * 10**9
 """A process that cannot be seen from here, on another host or in another container, counts as alive for so
 long after its last trip."""
@@ -21,7 +24,7 @@ _LAST_NS: Final = """
 """
 
 
-def prune(path: Path, keep: int = 20) -> int:
+def prune(path: Path, keep: int = KEPT) -> int:
     """Remove old runs with their trips and with the texts that no other run has.
 
     The room is used for what is recorded next; the file does not shrink.
@@ -38,23 +41,36 @@ def prune(path: Path, keep: int = 20) -> int:
     """
     path = real_path(path)
     with explained(path), closing(connect_writer(path)) as connection:
-        connection.execute("PRAGMA foreign_keys = ON")  # what belongs to a session goes with it
-        runs = connection.execute(
-            "SELECT run FROM sessions GROUP BY run ORDER BY max(started_ns) DESC, run LIMIT -1 OFFSET ?",
-            (keep,),
-        ).fetchall()
-        old = [run for (run,) in runs if not _lives(connection, run)]
+        old = old_runs(connection, keep)
         for run in old:
-            # A transaction each, so that writers need not wait for all of it.
-            for (session,) in connection.execute("SELECT id FROM sessions WHERE run = ?", (run,)).fetchall():
-                connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
+            remove_run(connection, run)
         if old:
-            connection.execute(
-                "DELETE FROM texts WHERE sha256 NOT IN ("
-                "SELECT ir_sha256 FROM trips WHERE ir_kept = 'whole' "
-                "UNION ALL SELECT source_sha256 FROM trips WHERE source_kept = 'whole')"
-            )
+            remove_lonely_texts(connection)
         return len(old)
+
+
+def old_runs(connection: sqlite3.Connection, keep: int) -> list[str]:
+    """Return the runs to remove, the newest first: all but the newest `keep` and those with a live process."""
+    runs = connection.execute(
+        "SELECT run FROM sessions GROUP BY run ORDER BY max(started_ns) DESC, run LIMIT -1 OFFSET ?", (keep,)
+    ).fetchall()
+    return [run for (run,) in runs if not _lives(connection, run)]
+
+
+def remove_run(connection: sqlite3.Connection, run: str) -> None:
+    """Remove a run, process by process in a transaction each, so that writers need not wait for all of it."""
+    connection.execute("PRAGMA foreign_keys = ON")  # what belongs to a session goes with it
+    for (session,) in connection.execute("SELECT id FROM sessions WHERE run = ?", (run,)).fetchall():
+        connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
+
+
+def remove_lonely_texts(connection: sqlite3.Connection) -> None:
+    """Remove the texts that no trip has."""
+    connection.execute(
+        "DELETE FROM texts WHERE sha256 NOT IN ("
+        "SELECT ir_sha256 FROM trips WHERE ir_kept = 'whole' "
+        "UNION ALL SELECT source_sha256 FROM trips WHERE source_kept = 'whole')"
+    )
 
 
 def _lives(connection: sqlite3.Connection, run: str) -> bool:

@@ -23,6 +23,16 @@ def duration(ns: int) -> str:
     return f"{ns} ns"
 
 
+def size(number: int) -> str:
+    """Return bytes in the largest unit that leaves at least one, with a decimal."""
+    value, unit = float(number), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if value < 1024:
+            break
+        value, unit = value / 1024, larger
+    return f"{number} B" if unit == "B" else f"{value:.1f} {unit}"
+
+
 def share(part: float | None) -> str:
     """Return a share from 0 to 1 in percent, or a dash for None."""
     return "-" if part is None else f"{part:.0%}"

@@ -17,7 +17,7 @@ from otel_kernel.report.console import PLAIN_WIDTH
 from otel_kernel.report.opening import opened
 from otel_kernel.report.render import SHOWN_KERNELS, print_summary
 from otel_kernel.report.summary import summarize
-from otel_kernel.report.words import count, duration, moment, safe, share
+from otel_kernel.report.words import count, duration, moment, safe, share, size
 from report.shop import BEFORE, COMPILED, LATEST, LOADED, WEB, WORKER, a_trip, key
 
 SHOP = """\
@@ -191,3 +191,11 @@ def test_words() -> None:
     )
     assert "9223372036854775807000 ns" == moment(2**63 * 1000 - 1000)
     assert "a\\x1b\\n\\u2028b\té" == safe("a\x1b\n\u2028b\té", keep="\t")
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1536 * 1024, "1.5 MiB"), (5 * 1024**4, "5.0 TiB")],
+)
+def test_sizes_are_in_the_largest_unit_that_leaves_one(number: int, text: str) -> None:
+    assert text == size(number)
