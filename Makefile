@@ -18,7 +18,7 @@ demo: $(VENV)/demo
 
 ## test: lint, type checks, generated tables and the whole test suite
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 lint: $(VENV)/test
 	$(BIN)/ruff check
