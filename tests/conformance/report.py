@@ -131,7 +131,7 @@ def run_python(arguments: Sequence[str], folder: Path, variables: Mapping[str, s
         cwd=folder,
         env={
             **{name: text for name, text in os.environ.items() if not name.startswith(("OTEL_", "PYTEST_"))},
-            "PYTHONPATH": os.pathsep.join(map(str, (folder, TESTS, ROOT))),
+            "PYTHONPATH": os.pathsep.join(map(str, (folder, TESTS, ROOT, *_path_of_ours()))),
             "CONFORMANCE_REPORT": name,
             **variables,
         },
@@ -144,3 +144,8 @@ def run_python(arguments: Sequence[str], folder: Path, variables: Mapping[str, s
     text = Path(name).read_text()
     lines = tuple(Line(**json.loads(line)) for line in text.splitlines())
     return Report(lines, done.stdout, done.stderr, done.returncode, text)
+
+
+def _path_of_ours() -> list[str]:
+    """Return the path that this process was given, where packages may lie that are not installed."""
+    return list(filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)))
