@@ -420,7 +420,7 @@ def test_fault_while_patching_leaves_the_runtime_whole(
         {"recording": "/dev/null/not/a/folder.db"},
         {"skip_dep_check": True, "raise_exception_on_conflict": True},
     ],
-    ids=str,
+    ids=",".join,
 )
 def test_instrumenting_never_raises(acme: Any, options: dict[str, Any]) -> None:
     made = instrumentor()
