@@ -19,6 +19,7 @@ from otel_kernel import faults, imports, options, pending, pipeline, states
 from otel_kernel.boot import RUNTIMES
 from otel_kernel.patching import MissingPointError, Patch, Point
 from otel_kernel.slots import Chained, Slot
+from otel_kernel.stores import StoreLocation
 
 OLDEST = "0.56b0"
 """The oldest version of opentelemetry-instrumentation that works, as pyproject.toml names it."""
@@ -68,6 +69,11 @@ class KernelInstrumentor(BaseInstrumentor):  # type: ignore[misc] # untyped upst
     def points(self) -> tuple[Point | Slot, ...]:
         """Return the table of points; called when the runtime is imported, so readers may import it too."""
         raise NotImplementedError
+
+    @classmethod
+    def store_location(cls) -> StoreLocation | None:
+        """Return where the store is, without importing the runtime; None where that is not known."""
+        return None
 
     _patches: dict[Point | Slot, Patch | Chained]
     _missing: set[Point | Slot]
@@ -198,6 +204,10 @@ class KernelInstrumentor(BaseInstrumentor):  # type: ignore[misc] # untyped upst
         if self._refused:
             return {"refused": 1}
         return {"patched": len(self._patches), "missing": len(self._missing)}
+
+    def missing_points(self) -> list[str]:
+        """Return the points that the imported version does not have."""
+        return sorted(str(point) for point in self._missing) if self.state_of_points() else []
 
 
 def _can_be_imported(module: str) -> bool:

@@ -44,6 +44,7 @@ from typing import ClassVar
 
 from otel_kernel.instrumentor import KernelInstrumentor
 from otel_kernel.patching import Point
+from otel_kernel.stores import StoreLocation, named_by
 
 __all__ = ["JaxInstrumentor"]
 
@@ -60,6 +61,13 @@ class JaxInstrumentor(KernelInstrumentor):
         from otel_kernel.instrumentors.jax.points import POINTS
 
         return POINTS
+
+    @classmethod
+    def store_location(cls) -> StoreLocation:
+        """Return where JAX keeps its executables."""
+        return named_by("JAX_COMPILATION_CACHE_DIR") or StoreLocation(
+            None, "JAX_COMPILATION_CACHE_DIR is not set", is_off=True
+        )
 
     def _runtime_imported(self, module: ModuleType) -> None:
         super()._runtime_imported(module)

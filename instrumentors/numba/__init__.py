@@ -28,6 +28,7 @@ from typing import ClassVar
 
 from otel_kernel.instrumentor import KernelInstrumentor
 from otel_kernel.patching import Point
+from otel_kernel.stores import StoreLocation, named_by
 
 __all__ = ["NumbaInstrumentor"]
 
@@ -44,3 +45,11 @@ class NumbaInstrumentor(KernelInstrumentor):
         from otel_kernel.instrumentors.numba.points import POINTS
 
         return POINTS
+
+    @classmethod
+    def store_location(cls) -> StoreLocation:
+        """Return where Numba keeps what is decorated with `cache=True`."""
+        beside = (
+            "__pycache__ beside each source file, or else the user's cache; NUMBA_CACHE_DIR names one folder"
+        )
+        return named_by("NUMBA_CACHE_DIR") or StoreLocation(None, beside)

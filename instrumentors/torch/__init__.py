@@ -44,10 +44,16 @@ A kernel that is in memory is no trip, nor is a call whose graph is.
 
 from __future__ import annotations
 
+import getpass
+import os
+import re
+import tempfile
+from pathlib import Path
 from typing import ClassVar
 
 from otel_kernel.instrumentor import KernelInstrumentor
 from otel_kernel.patching import Point
+from otel_kernel.stores import StoreLocation, named_by
 
 __all__ = ["TorchInstrumentor"]
 
@@ -64,3 +70,14 @@ class TorchInstrumentor(KernelInstrumentor):
         from otel_kernel.instrumentors.torch.points import POINTS
 
         return POINTS
+
+    @classmethod
+    def store_location(cls) -> StoreLocation:
+        """Return where Inductor keeps its artifacts."""
+        try:
+            user = re.sub(r'[\\/:*?"<>|]', "_", getpass.getuser())
+        except (KeyError, OSError):
+            user = f"uid_{os.getuid()}"
+        return named_by("TORCHINDUCTOR_CACHE_DIR") or StoreLocation(
+            Path(tempfile.gettempdir(), f"torchinductor_{user}"), "the default of TORCHINDUCTOR_CACHE_DIR"
+        )

@@ -33,11 +33,14 @@ What the fields hold:
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import ClassVar
 
 from otel_kernel.instrumentor import KernelInstrumentor
 from otel_kernel.patching import Point
 from otel_kernel.slots import Slot
+from otel_kernel.stores import StoreLocation, named_by
 
 __all__ = ["TritonInstrumentor"]
 
@@ -54,3 +57,11 @@ class TritonInstrumentor(KernelInstrumentor):
         from otel_kernel.instrumentors.triton.points import POINTS
 
         return POINTS
+
+    @classmethod
+    def store_location(cls) -> StoreLocation:
+        """Return where Triton keeps its kernels."""
+        home = os.environ.get("TRITON_HOME") or Path.home()
+        return named_by("TRITON_CACHE_DIR") or StoreLocation(
+            Path(home, ".triton", "cache"), "the default of TRITON_CACHE_DIR"
+        )
