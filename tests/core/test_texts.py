@@ -84,6 +84,7 @@ def test_an_unknown_text_is_none(tmp_path: Path) -> None:
         gzip.compress(b"define i32"),
         gzip.compress(b"\xff" * 13),
     ],
+    ids=["empty", "not gzip", "cut", "cut early", "another", "longer", "shorter", "not UTF-8"],
 )
 def test_a_damaged_file_is_none_and_stays(tmp_path: Path, damaged: bytes) -> None:
     files = TextFiles(tmp_path)
