@@ -78,7 +78,7 @@ def run_program(folder: Path, name: str, *arguments: str, **variables: str) -> R
         env=environment,
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=580,
         check=False,
     )
     assert done.returncode == 0, textwrap.indent(done.stdout + done.stderr[-4000:], "  ")
