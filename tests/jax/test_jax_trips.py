@@ -130,6 +130,23 @@ def test_functions_of_the_library_are_internal(instrumentor: JaxInstrumentor, te
     assert "jit(add)" in {trip.kernel for trip in telemetry.trips}
 
 
+@pytest.mark.filterwarnings("ignore:.*pmap.*:DeprecationWarning")
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: jax.lax.map(lambda row: row + 1, X),
+        lambda: jax.lax.cond(True, lambda x: x + 1, lambda x: x, X),
+        lambda: jax.pmap(lambda x: x * 2)(X[None]),
+    ],
+)
+def test_a_function_of_the_library_around_one_of_the_program_is_not_internal(
+    call: Callable[[], object], instrumentor: JaxInstrumentor, telemetry: Telemetry
+) -> None:
+    call()
+
+    assert isinstance(only(telemetry).kernel, str)
+
+
 def test_an_inner_function_is_no_trip_of_its_own(instrumentor: JaxInstrumentor, telemetry: Telemetry) -> None:
     inner = jax.jit(scaled)
 
@@ -199,6 +216,22 @@ def test_the_time_of_tracing_belongs_to_one_trip(instrumentor: JaxInstrumentor, 
 
     assert "lower" in stages(first)
     assert {"key", "store_read", "compile", "store_write"} == stages(second)
+
+
+def test_the_time_of_tracing_is_not_that_of_another_function(
+    instrumentor: JaxInstrumentor, telemetry: Telemetry
+) -> None:
+    def other(x: Any) -> Any:
+        return x + 1
+
+    traced = jax.jit(scaled).trace(X)
+    jax.jit(other).trace(X)
+    traced.lower().compile()
+    trip = only(telemetry)
+
+    assert trip.kernel == "jit(scaled)"
+    assert "trace" not in stages(trip)
+    assert "lower" in stages(trip)
 
 
 def test_donated_arguments_are_part_of_the_specialization(
