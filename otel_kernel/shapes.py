@@ -100,6 +100,9 @@ def _begin(runtime: str, where: str, read: TripReader, call: Call) -> _Visit | N
         state = wanted()
         if state is None:
             return None
+        around = current()
+        if around is not None and runtime in around.absorbs:
+            return None
         steps = read(call)
         begin = next(steps, None)
         if begin is None:

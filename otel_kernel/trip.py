@@ -69,6 +69,10 @@ class Begin:
     kernel: str
     layer: str
     attributes: Mapping[str, AttributeValue] = field(default_factory=dict[str, AttributeValue])
+    started_ns: int | None = None
+    """Wall clock of the start, where work of the trip has begun elsewhere before the call."""
+    absorbs: frozenset[str] = frozenset()
+    """Runtimes whose compilers this trip calls: what they do inside of it is no trip of its own."""
 
 
 class OpenTrip:
@@ -90,6 +94,7 @@ class OpenTrip:
         "_tokens",
         "_trace_id",
         "abandoned",
+        "absorbs",
         "error",
         "held",
         "ir",
@@ -118,6 +123,7 @@ class OpenTrip:
         self.runtime = runtime
         self.kernel = escape(begin.kernel)
         self.layer = begin.layer
+        self.absorbs = begin.absorbs
         if not self.kernel or not self.layer:
             raise ValueError(f"a trip needs a kernel and a layer, got {self.kernel!r} and {self.layer!r}")
         self.pipeline = state
@@ -135,7 +141,7 @@ class OpenTrip:
         """Whether the trip goes on when the call has returned; who holds it calls `finish`."""
         self.stages: dict[str, int] = {}
         self.spans: list[Span] = []
-        self.started_ns = time.time_ns()
+        self.started_ns = time.time_ns() if begin.started_ns is None else begin.started_ns
         self._attributes: dict[str, AttributeValue] = {}
         self._components: dict[str, str] = {}
         self._code_digest: str | None = None
@@ -213,6 +219,10 @@ class OpenTrip:
     def abandon(self, why: Abandoned) -> None:
         """Say that the exception that left the call is the runtime's control flow."""
         self.abandoned = why
+
+    def last(self, duration_ns: int) -> None:
+        """Say how long the trip took, in ns, where the clock here has not seen all of its work."""
+        self._elapsed = max(0, duration_ns)
 
     def say_of_error(self, detail: str) -> None:
         """Say of a failure what holds no kernel text: a place `file:line`, a compiler's error code."""
@@ -488,7 +498,25 @@ def current() -> OpenTrip | None:
     return trip if trip.session is session.current() else None
 
 
+_workers: list[Callable[[], bool]] = []
+
+
+def tell_nothing_where(is_worker: Callable[[], bool]) -> None:
+    """Leave the trips of the compile workers of a runtime to the process that they work for.
+
+    Args:
+        is_worker: whether this process is such a worker, asked at every trip: a fork changes the answer.
+    """
+    if is_worker not in _workers:
+        _workers.append(is_worker)
+
+
 def wanted() -> Pipeline | None:
-    """Return the pipeline if trips are wanted here and now, or None at level off or under suppression."""
+    """Return the pipeline if trips are wanted here and now.
+
+    None at level off, under suppression and in a compile worker.
+    """
     state = pipeline.current()
-    return state if state.level is not RecordLevel.OFF and is_instrumentation_enabled() else None
+    if state.level is RecordLevel.OFF or not is_instrumentation_enabled():
+        return None
+    return None if any(is_worker() for is_worker in _workers) else state

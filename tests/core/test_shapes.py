@@ -96,6 +96,36 @@ def test_held_trip_runs_on_in_a_later_call(acme: Any, telemetry: Telemetry) -> N
     assert 1 == len(telemetry.spans)
 
 
+def test_a_trip_absorbs_those_of_the_compilers_that_it_calls(acme: Any, telemetry: Telemetry) -> None:
+    def read_outer(call: Call) -> Generator[Begin, OpenTrip, None]:
+        absorbs = frozenset({"acme"}) if call.argument("name") == "outer" else frozenset[str]()
+        open_trip = yield Begin(str(call.argument("name")), "acme", absorbs=absorbs, started_ns=17)
+        open_trip.outcome = COMPILED
+        open_trip.last(4_000)
+
+    instrumentor(Point("acme.compiler", "Compiler.compile", trip_shape(read_outer), ("name",))).instrument()
+    compiler = acme.Compiler()
+    compiler.compile("outer", lambda: acme.Compiler().compile("inner"))
+
+    (outer,) = telemetry.trips
+
+    assert ("outer", 17, 4_000) == (outer.kernel, outer.started_ns, outer.duration_ns)
+
+
+def test_a_compile_worker_tells_nothing(
+    compiler: Any, telemetry: Telemetry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    works: list[bool] = []
+    monkeypatch.setattr(trip, "_workers", list[Any]())
+    trip.tell_nothing_where(lambda: bool(works))
+    compiler.compile("before")
+    works.append(True)
+    compiler.compile("as a worker")
+
+    assert [("acme.before", "compiled")] == ends(telemetry.trips)
+    assert 1 == len(telemetry.spans)
+
+
 def test_probe_outside_a_trip_passes_untouched(acme: Any, telemetry: Telemetry) -> None:
     reads: list[Call] = []
 
