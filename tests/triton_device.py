@@ -1,6 +1,6 @@
 """The device of Triton's tests: one that is not there, or with `TRITON_TEST_DEVICE=cuda` a real one.
 
-For the one that is not there Triton compiles, loads and launches without a driver. All up to the load is
+For the device that is not there Triton compiles, loads and launches without a driver. All up to the load is
 Triton's own: real PTX, cubins and hsaco. Importing this makes it the active driver.
 """
 
@@ -122,6 +122,8 @@ def total(values: Any) -> float:
     return float(values.sum()) if IS_REAL else 0.0
 
 
-if not IS_REAL:
-    active: Any = StubDriver()
+active: Any = driver.active if IS_REAL else StubDriver()
+if IS_REAL:
+    active.get_current_device()  # makes modules of the host now, which go into the store too and are no kernels
+else:
     driver.set_active(active)

@@ -262,7 +262,7 @@ def run_program(text: str, store: Path) -> str:
         [sys.executable, "-W", "ignore", "-c", text],
         env={
             **os.environ,
-            "PYTHONPATH": os.pathsep.join((str(tests), str(tests.parent))),
+            "PYTHONPATH": os.pathsep.join((str(tests), str(tests.parent), os.environ.get("PYTHONPATH", ""))),
             "TRITON_CACHE_DIR": str(store),
         },
         capture_output=True,
