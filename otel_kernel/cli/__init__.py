@@ -13,6 +13,7 @@ from otel_kernel.cli.errors import said
 
 _COMMANDS: Final = {
     "diff": "otel_kernel.cli.diff:diff",
+    "doctor": "otel_kernel.cli.doctor:doctor",
     "export": "otel_kernel.cli.export:export",
     "list": "otel_kernel.cli.list:list_trips",
     "prune": "otel_kernel.cli.prune:prune",

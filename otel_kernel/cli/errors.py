@@ -14,6 +14,9 @@ from otel_kernel.recording.errors import RecordingError
 DIFFERS: Final = 1
 """Exit code of `diff --exit-code` when something differs."""
 
+NEEDS_ATTENTION: Final = 1
+"""Exit code of `doctor` when something does not work."""
+
 FAILED: Final = 2
 """Exit code when nothing could be done, and when a part of an INPUT could not be read."""
 
