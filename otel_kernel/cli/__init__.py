@@ -1,4 +1,4 @@
-"""The command `otel-kernel`. Only this package imports click, and only `report.render` rich."""
+"""The command `otel-kernel`. Only this package imports click, and rich is imported to print."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ class _LazyGroup(click.Group):
 def otel_kernel(ctx: click.Context) -> None:
     """Record every kernel compilation of a program, and read the recordings.
 
-    Exit code: 0, 1 if parts of an INPUT are lost, 2 if nothing could be done; `run` ends as its program does.
+    Exit code: 0; 2 if nothing could be done, or if a part of an INPUT could not be read, each with a line on
+    standard error; `run` ends as its program does.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())

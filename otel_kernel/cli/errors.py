@@ -4,25 +4,38 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Final
+from typing import Final, NamedTuple
 
 import click
 
 from otel_kernel.inputs import InputError
 from otel_kernel.recording.errors import RecordingError
 
+DONE: Final = 0
 DIFFERS: Final = 1
-"""Exit code of `diff --exit-code` when something differs."""
-
 NEEDS_ATTENTION: Final = 1
-"""Exit code of `doctor` when something does not work."""
-
 FAILED: Final = 2
-"""Exit code when nothing could be done, and when a part of an INPUT could not be read."""
+INTERRUPTED: Final = 130
+PIPE_CLOSED: Final = 141
 
-_INTERRUPTED: Final = 130
-_PIPE_CLOSED: Final = 141
-"""As of a program that SIGINT or SIGPIPE ends."""
+
+class ExitCode(NamedTuple):
+    """What an exit code means."""
+
+    code: int
+    commands: str
+    meaning: str
+
+
+EXIT_CODES: Final = (
+    ExitCode(DONE, "all", "it is done, and all of every INPUT was read"),
+    ExitCode(DIFFERS, "`diff --exit-code`", "something differs"),
+    ExitCode(NEEDS_ATTENTION, "`doctor`", "something does not work"),
+    ExitCode(FAILED, "all", "nothing could be done, or a part of an INPUT could not be read"),
+    ExitCode(INTERRUPTED, "all but `run`", "interrupted, as by ^C"),
+    ExitCode(PIPE_CLOSED, "all but `run`", "whoever reads the output has seen enough, as `head` does"),
+)
+"""All of them; `run` ends as its program does, once that is started."""
 
 
 def say(line: str) -> None:
@@ -41,11 +54,11 @@ def said(error: Exception) -> int:
     if isinstance(error, click.exceptions.Exit):
         return error.exit_code
     if isinstance(error, click.Abort):
-        return _INTERRUPTED
+        return INTERRUPTED
     if isinstance(error, BrokenPipeError):
         # Whoever reads has seen enough, as `head` does. Python flushes once more when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _PIPE_CLOSED
+        return PIPE_CLOSED
     if isinstance(error, click.ClickException):
         say(error.format_message())
     elif isinstance(error, (InputError, RecordingError)):

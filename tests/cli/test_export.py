@@ -116,3 +116,11 @@ def test_lines_that_are_lost_are_said_and_the_others_written(tmp_path: Path) -> 
     assert (2, f"2 trips in {tmp_path}/trips.jsonl\n") == (done.returncode, done.stdout)
     assert done.stderr.startswith("otel-kernel: standard input:1: malformed JSON: ")
     assert ["shop.price", "shop.tax"] == [trip.kernel for trip in read(tmp_path / "trips.jsonl")]
+
+
+def test_a_real_recording_comes_back_as_it_was(real_recording: Path, tmp_path: Path) -> None:
+    exported = tmp_path / "trips.jsonl"
+    otel_kernel("export", real_recording, "--all", "--run", "all", "-o", exported)
+
+    assert 3 * 3 == len(read(exported))
+    assert read(real_recording) == read(exported)
