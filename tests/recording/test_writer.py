@@ -163,6 +163,7 @@ def test_nothing_is_kept_alive(tmp_path: Path) -> None:
         return len(gc.get_objects())
 
     def alive() -> int:
+        gc.collect()
         return sum(isinstance(each, Trip) for each in gc.get_objects())
 
     others = alive()  # of tests that ran in this process before
