@@ -168,13 +168,13 @@ def _line(when: str, name: str, seen: Any) -> str:
         if each.startswith("compute.kernel.stage.")
     }
     shown = " ".join(f"{each} {stages[each]:.1f}" for each in sorted(stages))
-    return (
+    line = (
         f"{name:12} {when:5} {trip['outcome']:8} first call {first:8.1f} ms, second {second:6.2f}; "
         f"trip {trip['duration_ns'] / 1e6:7.1f} ms ({shown}); {attributes['compute.kernel.target']} "
         f"{attributes['compute.kernel.device']} loaded={attributes['compute.kernel.device_loaded']} "
         f"{attributes.get('compute.kernel.artifact.size', 0)} B"
-        + (f"; {seen['trips']} trips" * (seen["trips"] > 1))
     )
+    return f"{line}; {seen['trips']} trips" if seen["trips"] > 1 else line
 
 
 def main(folder: Path) -> None:

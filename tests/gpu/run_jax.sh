@@ -37,7 +37,7 @@ run() {
   local name=$1
   shift
   echo "== $name"
-  "$python" -m pytest -q -p no:cacheprovider --timeout 240 "$@" >"$out/jax_$name.log" 2>&1 || failed=1
+  "$python" -m pytest -q -p no:cacheprovider -p no:benchmark --timeout 240 "$@" >"$out/jax_$name.log" 2>&1 || failed=1
   grep -E "^(FAILED|ERROR)|(passed|failed|error)" "$out/jax_$name.log" | tail -15
 }
 

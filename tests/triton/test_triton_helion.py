@@ -56,7 +56,9 @@ def test_helion_rides_along(tmp_path: Path) -> None:
             cwd=tmp_path,
             env={
                 **os.environ,
-                "PYTHONPATH": os.pathsep.join((str(TESTS), str(TESTS.parent), os.environ.get("PYTHONPATH", ""))),
+                "PYTHONPATH": os.pathsep.join(
+                    (str(TESTS), str(TESTS.parent), os.environ.get("PYTHONPATH", ""))
+                ),
                 "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "inductor"),
             },
             capture_output=True,

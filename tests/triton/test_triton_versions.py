@@ -27,7 +27,10 @@ print(TritonInstrumentor().state_of_points())
 def run_with(folder: Path) -> tuple[str, str]:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(folder), str(ROOT), os.environ.get("PYTHONPATH", "")))},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join((str(folder), str(ROOT), os.environ.get("PYTHONPATH", ""))),
+        },
         capture_output=True,
         text=True,
         check=True,
