@@ -6,7 +6,7 @@ DEMO_STORE := build/demo
 # Which coherent set of OpenTelemetry packages the tests run on.
 OTEL_SET ?= tests/constraints/otel-1.45.1.txt
 
-.PHONY: demo test lint check-generated clean
+.PHONY: demo test lint bench matrix check-generated clean
 
 ## demo: run a real Numba program twice, cold and then warm, and print both summaries
 demo: $(VENV)/demo
@@ -19,6 +19,15 @@ demo: $(VENV)/demo
 ## test: lint, type checks, generated tables and the whole test suite
 test: lint
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
+
+## bench: print what otel-kernel costs; BENCH names benchmarks, or --write writes docs/benchmarks.md
+bench: $(VENV)/test
+	@mkdir -p build
+	PYTHONPATH=tests:tests/core/runtime $(BIN)/python -m benchmarks $(BENCH)
+
+## matrix: run each runtime's tests on its versions and all sets of OpenTelemetry, and write docs/versions.md
+matrix: $(VENV)/test
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/nox --session matrix; status=$$?; $(BIN)/python tests/matrix.py && exit $$status
 
 lint: $(VENV)/test
 	$(BIN)/ruff check
