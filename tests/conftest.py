@@ -21,8 +21,11 @@ ACME = Path(__file__).parent / "core" / "runtime"
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # As `nohup` and the background of a shell leave them: programs that tests start would inherit that.
+    for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        # As in the background of a shell: programs that tests start would inherit it and not die of SIGINT.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line(
         "markers", "faults_logged: our own faults are logged, as for users, and do not raise"
