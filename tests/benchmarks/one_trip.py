@@ -1,24 +1,14 @@
-"""What a trip costs, beside the SDK's span and histogram that it cannot do without.
+"""One trip, beside the SDK's span and histogram that it cannot do without.
 
-Run it from the root of the repository: `python tests/benchmarks/bench_trip.py`. Every variant compiles one
-kernel of acme, the small runtime of the core's tests, which does next to nothing. The variants take turns,
-and each figure is the median over the rounds; trust the ratios and not the times.
+Every variant compiles one kernel of acme, the small runtime of the core's tests, which does next to nothing.
 """
 
 from __future__ import annotations
 
-import argparse
-import statistics
-import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
-from pathlib import Path
 
-TESTS = Path(__file__).parents[1]
-sys.path[:0] = [str(TESTS.parent), str(TESTS), str(TESTS / "core" / "runtime")]
-
-# ruff: noqa: E402 - found on the path set above
 import acme.compiler
 from acme_instrumentor import read_compile
 from opentelemetry import context as otel_context
@@ -30,6 +20,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 from telemetry import CollectingSink
 
+from benchmarks.harness import Line, Rounds, at_most, processor_seconds, shown
 from otel_kernel import mapping, pipeline, semconv
 from otel_kernel.options import Options
 from otel_kernel.patching import Point, install
@@ -39,7 +30,11 @@ from otel_kernel.shapes import Call, TripReader, trip
 from otel_kernel.spans import Spans
 from otel_kernel.trip import Begin, OpenTrip
 
-COMPONENTS = {
+_ROUNDS = 60
+_CALLS = 200
+"""Of each variant in a round."""
+
+_COMPONENTS = {
     "signature": "(float64,)",
     "target": "cpu:znver3",
     "options": "OPT=3",
@@ -47,13 +42,13 @@ COMPONENTS = {
 }
 
 
-def read_richly(call: Call) -> Generator[Begin, OpenTrip, None]:
+def _read_richly(call: Call) -> Generator[Begin, OpenTrip, None]:
     """Read all that a runtime with a store has to tell."""
     if call.argument("name") in call.instance.kernels:
         return
     done = yield Begin(kernel=f"acme.{call.argument('name')}", layer="acme")
     done.outcome = CompilationOutcome.COMPILED
-    done.set_key(build="acme 1.2; LLVM 22.1", rest="k\n(float64,)", components=COMPONENTS, entry="k-1.bin")
+    done.set_key(build="acme 1.2; LLVM 22.1", rest="k\n(float64,)", components=_COMPONENTS, entry="k-1.bin")
     done.set(semconv.SPECIALIZATION, "(float64,)")
     done.set(semconv.TARGET, "cpu:znver3")
     done.set(semconv.BUILD, "acme 1.2; LLVM 22.1")
@@ -66,66 +61,50 @@ def read_richly(call: Call) -> Generator[Begin, OpenTrip, None]:
         done.add_stage(stage, 1_000_000)
 
 
-READERS: dict[str, TripReader] = {"few": read_compile, "many": read_richly}
-
-
-def compile_once() -> None:
-    """Compile a kernel."""
+def _compile() -> None:
     acme.compiler.Compiler().compile("k")
 
 
-def compile_suppressed() -> None:
-    """Compile a kernel under suppression."""
+def _compile_suppressed() -> None:
     with suppress_instrumentation():
-        compile_once()
+        _compile()
 
 
-def seconds(run: Callable[[], None], calls: int) -> float:
-    """Return the processor's time for one call; other processes do not count."""
-    started = time.thread_time()
-    for _ in range(calls):
-        run()
-    return (time.thread_time() - started) / calls
-
-
-class Bench:
+class _Bench:
     """The variants for one reader."""
 
-    def __init__(self, read: TripReader, calls: int) -> None:
-        self.calls = calls
-        self.point = Point("acme.compiler", "Compiler.compile", trip(read), ("name",))
-        self.tracer_provider = TracerProvider(shutdown_on_exit=False)
-        self.meter_provider = MeterProvider([InMemoryMetricReader()], shutdown_on_exit=False)
-        self.metered = self._pipeline(self.meter_provider, "basic")
-        self.unmetered = self._pipeline(NoOpMeterProvider(), "basic")
-        self.off = self._pipeline(self.meter_provider, "off")
-        self.example = self._example()
-        self.histogram = self.meter_provider.get_meter("bare").create_histogram(
-            "bare", explicit_bucket_boundaries_advisory=semconv.DURATION_BUCKETS
-        )
+    def __init__(self, read: TripReader) -> None:
+        self._point = Point("acme.compiler", "Compiler.compile", trip(read), ("name",))
+        self._tracer_provider = TracerProvider(shutdown_on_exit=False)
+        self._meter_provider = MeterProvider([InMemoryMetricReader()], shutdown_on_exit=False)
+        self._metered = self._pipeline(self._meter_provider, "basic")
+        self._unmetered = self._pipeline(NoOpMeterProvider(), "basic")
+        self._off = self._pipeline(self._meter_provider, "off")
+        self._example = self._trip()
+        self.attributes = len(mapping.to_attributes(self._example))
 
     def _pipeline(self, meter_provider: metrics.MeterProvider, level: str) -> Pipeline:
-        spans = Spans(self.tracer_provider, meter_provider)
+        spans = Spans(self._tracer_provider, meter_provider)
         return Pipeline(Options(level=level), (spans,), (), None)
 
-    def _example(self) -> Trip:
+    def _trip(self) -> Trip:
         """Return a trip as this reader fills it."""
         sink = CollectingSink()
-        self._instrumented(replace(self.metered, sinks=(sink,)), compile_once)
+        self._instrumented(replace(self._metered, sinks=(sink,)), _compile)
         return sink.trips[0]
 
     def _instrumented(self, state: Pipeline, run: Callable[[], None]) -> float:
         pipeline._current = state  # pyright: ignore[reportPrivateUsage] - the quick way from one to another
-        patch = install("acme", self.point)
-        took = seconds(run, self.calls)
+        patch = install("acme", self._point)
+        took = processor_seconds(run, _CALLS)
         patch.restore()
         return took
 
     def _bare(self, histogram: metrics.Histogram | None) -> Callable[[], None]:
         """Return what makes a span by hand with the attributes of a trip, and measures it."""
-        tracer = self.tracer_provider.get_tracer("bare", "1")
-        start, end = mapping.start_attributes(self.example), mapping.to_attributes(self.example)
-        name = f"compile {self.example.kernel}"
+        tracer = self._tracer_provider.get_tracer("bare", "1")
+        start, end = mapping.start_attributes(self._example), mapping.to_attributes(self._example)
+        name = f"compile {self._example.kernel}"
         measured = {
             name: value
             for name, value in end.items()
@@ -137,7 +116,7 @@ class Bench:
             span = tracer.start_span(name, attributes=start, start_time=started_ns)
             context = trace.set_span_in_context(span)
             token = otel_context.attach(context)
-            compile_once()
+            _compile()
             otel_context.detach(token)
             duration = time.perf_counter_ns() - started
             span.set_attributes(end)
@@ -147,46 +126,44 @@ class Bench:
 
         return run
 
-    def round(self) -> dict[str, float]:
-        """Return the seconds of one call of each variant."""
-        return {
-            "plain": seconds(compile_once, self.calls),
-            "span": seconds(self._bare(None), self.calls),
-            "span and histogram": seconds(self._bare(self.histogram), self.calls),
-            "trip without metrics": self._instrumented(self.unmetered, compile_once),
-            "trip": self._instrumented(self.metered, compile_once),
-            "level off": self._instrumented(self.off, compile_once),
-            "plain, suppressed": seconds(compile_suppressed, self.calls),
-            "suppressed": self._instrumented(self.metered, compile_suppressed),
-        }
+    def rounds(self) -> Rounds:
+        """Measure."""
+        histogram = self._meter_provider.get_meter("bare").create_histogram(
+            "bare", explicit_bucket_boundaries_advisory=semconv.DURATION_BUCKETS
+        )
+        span, measured_span = self._bare(None), self._bare(histogram)
+        return Rounds(
+            {
+                "plain": lambda: processor_seconds(_compile, _CALLS),
+                "span": lambda: processor_seconds(span, _CALLS),
+                "span and histogram": lambda: processor_seconds(measured_span, _CALLS),
+                "trip without metrics": lambda: self._instrumented(self._unmetered, _compile),
+                "trip": lambda: self._instrumented(self._metered, _compile),
+                "level off": lambda: self._instrumented(self._off, _compile),
+                "plain, suppressed": lambda: processor_seconds(_compile_suppressed, _CALLS),
+                "suppressed": lambda: self._instrumented(self._metered, _compile_suppressed),
+            },
+            _ROUNDS,
+        )
 
 
-RATIOS = (
-    ("trip without metrics", "span", "at most 1.2"),
-    ("trip", "span and histogram", "at most 1.2"),
-    ("span and histogram", "span", "what a histogram costs by itself"),
-    ("level off", "plain", "of a compile that does nothing"),
-    ("suppressed", "plain, suppressed", "of a compile that does nothing"),
-)
-
-
-def main() -> None:
-    """Print the ratios for a trip with few attributes and one with many."""
-    parser = argparse.ArgumentParser(description="Print what a trip costs.")
-    parser.add_argument("--rounds", type=int, default=40)
-    parser.add_argument("--calls", type=int, default=200, help="of each variant in a round")
-    arguments = parser.parse_args()
-    for name, read in READERS.items():
-        bench = Bench(read, arguments.calls)
-        bench.round()
-        rounds = [bench.round() for _ in range(arguments.rounds)]
-        print(f"{name} attributes ({len(mapping.to_attributes(bench.example))}):")
-        for variant in rounds[0]:
-            print(f"  {statistics.median(each[variant] for each in rounds) * 1e6:8.1f} us  {variant}")
-        for over, under, note in RATIOS:
-            ratio = statistics.median(each[over] / each[under] for each in rounds)
-            print(f"  {ratio:8.2f}     {over} / {under} ({note})")
-
-
-if __name__ == "__main__":
-    main()
+def lines() -> Iterator[Line]:
+    """Measure a trip with few attributes and one with many."""
+    rounds = None
+    for name, read in (("few", read_compile), ("many", _read_richly)):
+        bench = _Bench(read)
+        rounds = bench.rounds()
+        what = f"{name} attributes ({bench.attributes})"
+        yield at_most(f"trip, {what} / span and histogram", 1.2, rounds.ratios("trip", "span and histogram"))
+        yield at_most(
+            f"trip without metrics, {what} / span", 1.2, rounds.ratios("trip without metrics", "span")
+        )
+    assert rounds is not None
+    yield shown("span and histogram / span", rounds.ratios("span and histogram", "span"))
+    yield shown(
+        "call of a point at level off / a call that does nothing", rounds.ratios("level off", "plain")
+    )
+    yield shown(
+        "call of a point, suppressed / a call that does nothing",
+        rounds.ratios("suppressed", "plain, suppressed"),
+    )
