@@ -13,10 +13,16 @@ import argparse
 import difflib
 import importlib
 import inspect
+import os
 import re
+import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Final
+
+import click
 
 ROOT = Path(__file__).parent.parent
 
@@ -25,6 +31,8 @@ if str(ROOT) not in sys.path:
 
 from otel_kernel import semconv  # noqa: E402 - see above
 from otel_kernel.boot import RUNTIMES  # noqa: E402
+from otel_kernel.cli import otel_kernel as command_line  # noqa: E402
+from otel_kernel.cli.errors import EXIT_CODES  # noqa: E402
 from otel_kernel.instrumentor import KernelInstrumentor  # noqa: E402
 
 _BEGIN = re.compile(r"<!-- generated:(?P<name>\S+) -->")
@@ -94,11 +102,90 @@ def _support() -> str:
     return _table(("Runtime", "What is instrumented", "Versions", "Install"), rows)
 
 
+def _command(name: str) -> click.Command:
+    command = command_line.get_command(click.Context(command_line), name)
+    assert command is not None, name
+    return command
+
+
+_COMMANDS: Final = command_line.list_commands(click.Context(command_line))
+
+
+def _commands() -> str:
+    rows = [(f"[`{name}`](#{name})", _command(name).get_short_help_str(200)) for name in _COMMANDS]
+    return _table(("Command", "What it does"), rows)
+
+
+def _options_of(name: str) -> str:
+    usage = [f"otel-kernel {name}"]
+    rows: list[Sequence[str]] = []
+    for parameter in _command(name).params:
+        if isinstance(parameter, click.Option):
+            rows.append(_option(parameter))
+        else:
+            usage.append(parameter.metavar or parameter.name or "")
+    return f"```\n{' '.join(usage)}\n```\n\n{_table(('Option', 'Meaning'), rows)}"
+
+
+def _option(option: click.Option) -> tuple[str, str]:
+    names = _code(", ".join(option.opts))
+    if isinstance(option.type, click.Choice):
+        names += f" {' or '.join(map(_code, option.type.choices))}"
+    elif not option.is_flag:
+        metavar = option.metavar or option.type.name.split()[0].upper()
+        names += f" {metavar.replace('|', ' or ')}"
+    meaning = option.help or ""
+    if option.show_default:
+        meaning += f" By default {_code(str(option.default))}."
+    if option.envvar:
+        meaning += f" Also as {_code(str(option.envvar))}."
+    return names, meaning
+
+
+def _exit_codes() -> str:
+    return _table(
+        ("Code", "Command", "Meaning"),
+        ((str(each.code), each.commands, each.meaning) for each in EXIT_CODES),
+    )
+
+
+_SHOWN_LINES: Final = 40
+"""Of an example."""
+
+_EXAMPLES: Final = {
+    "report": ("report", "--run", "2bce", "trips.jsonl"),
+    "list": ("list", "trips.jsonl"),
+    "show": ("show", "shop.pricing.total", "trips.jsonl"),
+    "diff": ("diff", "trips.jsonl"),
+}
+
+
+def _example(name: str) -> str:
+    """Run a command in this folder and return what it prints."""
+    arguments = _EXAMPLES[name]
+    done = subprocess.run(
+        [sys.executable, "-c", "from otel_kernel.cli import main; main()", *arguments],
+        cwd=ROOT / "docs",
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"},
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    lines = done.stdout.splitlines()
+    if len(lines) > _SHOWN_LINES:
+        lines[_SHOWN_LINES:] = ["..."]
+    return "\n".join(("```", f"$ otel-kernel {' '.join(arguments)}", *lines, "```", ""))
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "attributes": _attributes,
     "metrics": _metrics,
     "events": _events,
     "support": _support,
+    "commands": _commands,
+    "exit-codes": _exit_codes,
+    **{f"options-{name}": partial(_options_of, name) for name in _COMMANDS},
+    **{f"example-{name}": partial(_example, name) for name in _EXAMPLES},
 }
 
 

@@ -40,7 +40,7 @@ from otel_kernel.report.scope import ALL, run_before, run_of
     type=click.FloatRange(min=0),
     default=25,
     show_default=True,
-    help="Share of the time before from which on a time differs.",
+    help="Percent of the time before from which on a time differs.",
 )
 @click.option("--exit-code", is_flag=True, help=f"End with {DIFFERS} if anything differs.")
 @takes_json

@@ -17,6 +17,9 @@ HTTP: Final = "http/protobuf"
 _OURS: Final = VARIABLE_PREFIX + "OTLP"
 _DEFAULTS: Final = {GRPC: "http://localhost:4317", HTTP: "http://localhost:4318"}
 
+USUAL: Final = {4317: GRPC, 4318: HTTP}
+"""The protocol that a port usually has."""
+
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
@@ -117,23 +120,23 @@ def named(otlp: str | None, environ: Mapping[str, str]) -> Iterator[Endpoint]:
 
 
 def _finding(endpoint: Endpoint) -> Finding:
-    from otel_kernel.doctor.exporting import NoAnswerError, NotTriedError, export_nothing
+    from otel_kernel.doctor.exporting import NoAnswerError, NotTriedError, UnreachableError, export_nothing
 
     name = f"{endpoint.protocol} {endpoint.url}"
     facts: dict[str, Fact] = {"protocol": endpoint.protocol, "told_by": endpoint.told_by, "answers": True}
     try:
         export_nothing(endpoint)
-    except NoAnswerError as error:
-        facts["answers"] = False
-        return Finding(Area.ENDPOINT, name, State.ATTENTION, str(error), _advice(endpoint), facts)
     except NotTriedError as error:
         facts["answers"] = None
         return Finding(Area.ENDPOINT, name, State.NOTE, str(error), 'pip install "otel-kernel[otlp]"', facts)
+    except NoAnswerError as error:
+        facts["answers"] = False
+        usual = USUAL.get(endpoint.port, endpoint.protocol)
+        if isinstance(error, UnreachableError):
+            advice = f"start a Collector there, or correct {endpoint.told_by}"
+        elif usual != endpoint.protocol:
+            advice = f"port {endpoint.port} is usually {usual}: correct the protocol or {endpoint.told_by}"
+        else:
+            advice = f"see what listens there, or correct {endpoint.told_by}"
+        return Finding(Area.ENDPOINT, name, State.ATTENTION, str(error), advice, facts)
     return Finding(Area.ENDPOINT, name, State.WELL, "takes exports", None, facts)
-
-
-def _advice(endpoint: Endpoint) -> str:
-    usual = {port: protocol for protocol, port in ((GRPC, 4317), (HTTP, 4318))}.get(endpoint.port)
-    if usual not in (None, endpoint.protocol):
-        return f"port {endpoint.port} is usually {usual}: set OTEL_EXPORTER_OTLP_PROTOCOL={usual}"
-    return f"start a Collector there, or correct {endpoint.told_by}"

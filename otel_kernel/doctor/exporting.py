@@ -23,6 +23,10 @@ class NoAnswerError(Exception):
     """The endpoint would take nothing; the message is one line."""
 
 
+class UnreachableError(NoAnswerError):
+    """Nothing listens there, or the way is blocked."""
+
+
 class NotTriedError(Exception):
     """The endpoint can be reached, and what speaks its protocol is not installed."""
 
@@ -37,7 +41,7 @@ def export_nothing(endpoint: Endpoint) -> None:
     try:
         socket.create_connection((endpoint.host, endpoint.port), _PATIENCE).close()
     except OSError as error:
-        raise NoAnswerError(f"cannot be reached: {error.strerror or error}") from None
+        raise UnreachableError(f"cannot be reached: {error.strerror or error}") from None
     if endpoint.protocol == GRPC:
         _by_grpc(endpoint)
     else:

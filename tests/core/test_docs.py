@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from otel_kernel import semconv
+from otel_kernel.cli.errors import EXIT_CODES
 from otel_kernel.instrumentors.numba import NumbaInstrumentor
 
 ROOT = Path(__file__).parents[2]
@@ -59,6 +60,13 @@ def test_a_table_replaces_what_was_between_its_markers_and_nothing_else(page: Pa
         ("metrics", list(semconv.METRICS)),
         ("events", list(semconv.EVENTS)),
         ("support", [NumbaInstrumentor.requires, 'pip install "otel-kernel[numba]"', "Numba"]),
+        ("commands", ["[`diff`](#diff)", "[`run`](#run)", "[`show`](#show)"]),
+        ("exit-codes", [each.meaning for each in EXIT_CODES]),
+        ("options-diff", ["otel-kernel diff [INPUT [INPUT]]", "`--exit-code`", "By default `25`."]),
+        (
+            "example-report",
+            ["$ otel-kernel report", "\n    609 ms    100%  1 loaded    shop.pricing.total\n"],
+        ),
         ("attributes", [value for each in semconv.ATTRIBUTES.values() for value in each.values]),
     ],
 )

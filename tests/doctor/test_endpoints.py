@@ -16,7 +16,7 @@ from threading import Thread
 import pytest
 from otlp.receiver import Protocol, Receiver
 
-from otel_kernel.doctor.endpoints import look, named
+from otel_kernel.doctor.endpoints import HTTP, USUAL, look, named
 from otel_kernel.doctor.findings import Finding, State
 
 
@@ -168,12 +168,13 @@ def test_variables_that_no_exporter_can_use_are_said(
 
 
 def test_a_port_that_usually_speaks_the_other_protocol_is_pointed_out(
-    monkeypatch: pytest.MonkeyPatch,
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.2:4318")
+    monkeypatch.setitem(USUAL, receiver.http_port, HTTP)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{receiver.http_port}")
 
     assert (
-        "port 4318 is usually http/protobuf: set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf"
+        f"port {receiver.http_port} is usually http/protobuf: correct the protocol or OTEL_EXPORTER_OTLP_ENDPOINT"
         == the_finding(None).advice
     )
 
