@@ -1,7 +1,5 @@
 """`diff` of two runs in one INPUT and in two, of every kind."""
 
-# ruff: noqa: SIM300 - the expected value comes first
-
 from __future__ import annotations
 
 import json

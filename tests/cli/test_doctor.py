@@ -1,7 +1,5 @@
 """`doctor` on this installation, and on ones that are broken."""
 
-# ruff: noqa: SIM300 - the expected value comes first
-
 from __future__ import annotations
 
 import json

@@ -1,7 +1,5 @@
 """Bad input is one clear line on standard error and an exit code, never a traceback."""
 
-# ruff: noqa: SIM300 - the expected value comes first
-
 from __future__ import annotations
 
 import sqlite3

@@ -1,7 +1,5 @@
 """`export`, and the way back."""
 
-# ruff: noqa: SIM300 - the expected value comes first
-
 from __future__ import annotations
 
 import json

@@ -1,7 +1,5 @@
 """Every command that reads takes every kind of INPUT."""
 
-# ruff: noqa: SIM300 - the expected value comes first
-
 from __future__ import annotations
 
 from pathlib import Path

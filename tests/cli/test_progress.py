@@ -1,7 +1,5 @@
 """A bar is shown on a terminal, once the work takes long, and nothing of it is left."""
 
-# ruff: noqa: SIM300 - the expected value comes first
-
 from __future__ import annotations
 
 import io

@@ -1,7 +1,5 @@
 """`prune` removes old runs and says so."""
 
-# ruff: noqa: SIM300 - the expected value comes first
-
 from __future__ import annotations
 
 import json

@@ -1,7 +1,5 @@
 """`report`, `list` and `show` on every kind of INPUT."""
 
-# ruff: noqa: SIM300 - the expected value comes first
-
 from __future__ import annotations
 
 import json

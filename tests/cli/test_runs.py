@@ -1,7 +1,5 @@
 """`runs` on every kind of INPUT."""
 
-# ruff: noqa: SIM300 - the expected value comes first
-
 from __future__ import annotations
 
 import json

@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 """A part of ours fails, and the program does not notice."""
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """Every order in which a program can import the runtime and instrument it."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 import pytest

@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 """Wrappers are put in place, taken away, share a point with those of others, and keep nothing alive."""
 
 from __future__ import annotations

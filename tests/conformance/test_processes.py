@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 """More than one thread or process."""
 
 from __future__ import annotations

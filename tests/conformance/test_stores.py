@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 """Stores that are damaged, read-only or not there."""
 
 from __future__ import annotations

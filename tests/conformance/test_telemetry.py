@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 """What leaves the process, at which level, by which way."""
 
 from __future__ import annotations

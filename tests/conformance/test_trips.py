@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 """What is a trip, and what a launch costs."""
 
 from __future__ import annotations

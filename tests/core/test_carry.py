@@ -1,6 +1,5 @@
 """Work that a runtime hands to another thread keeps its context."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor

@@ -1,6 +1,5 @@
 """Trips in generators, tasks, threads and processes, and what is left of them in memory."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 import asyncio

@@ -1,6 +1,5 @@
 """A function that stands in more places than one."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 import pickle

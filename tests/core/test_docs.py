@@ -1,6 +1,5 @@
 """The tables in README and docs are what the code says."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 import subprocess

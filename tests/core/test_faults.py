@@ -1,6 +1,5 @@
 """Our own faults, and interrupts: the program sees its own result and its own exception, and every lock is free."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 import contextlib

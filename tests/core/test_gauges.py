@@ -1,6 +1,5 @@
 """What the two gauges observe, and when they observe nothing."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 import os

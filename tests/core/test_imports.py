@@ -1,6 +1,5 @@
 """The import hook: awaited modules are told of, and importing stays what it is."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 import _imp

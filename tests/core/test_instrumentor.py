@@ -1,6 +1,5 @@
 """What an instrumentor does with its table of points."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 import importlib

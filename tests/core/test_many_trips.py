@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 """What is countable about many trips: as many spans, as many trips read back from them, and nothing kept."""
 
 from __future__ import annotations

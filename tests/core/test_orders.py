@@ -1,6 +1,5 @@
 """Instrumenting before, after and around the import of a runtime."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 from pathlib import Path

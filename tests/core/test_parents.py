@@ -1,6 +1,5 @@
 """Spans around trips."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 from collections.abc import Generator

@@ -1,6 +1,5 @@
 """Wrapping a point, and leaving everything as it was."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 import copy

@@ -1,6 +1,5 @@
 """A trip that waits for the load of what its call returned."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 import copy

@@ -1,6 +1,5 @@
 """The phase of the program, and when the process that asks for it has started."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 import os

@@ -1,6 +1,5 @@
 """A trip around a call: what is told of it, and that it changes nothing."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 import asyncio

@@ -1,6 +1,5 @@
 """A callback where a runtime takes just one."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 from collections.abc import Mapping

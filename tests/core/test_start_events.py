@@ -1,6 +1,5 @@
 """The log event at the start of a trip."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 import inspect

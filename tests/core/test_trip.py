@@ -1,6 +1,5 @@
 """What a trip holds at each level, and how it is measured."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 import contextlib

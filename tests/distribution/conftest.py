@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 """The wheel, built once for all tests here, from the tree and through the source distribution."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 """The wheel holds all of the package and nothing else, and works where only the wheel is installed."""
 
 from __future__ import annotations

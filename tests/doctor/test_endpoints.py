@@ -1,7 +1,5 @@
 """Endpoints are found where exporters find them, and asked as exporters ask."""
 
-# ruff: noqa: SIM300 - the expected value comes first
-
 from __future__ import annotations
 
 import shutil

@@ -1,7 +1,5 @@
 """The recording is looked at where `run` would write it, and nothing is changed."""
 
-# ruff: noqa: SIM300 - the expected value comes first
-
 from __future__ import annotations
 
 import os

@@ -1,7 +1,5 @@
 """A runtime that is not installed costs nothing."""
 
-# ruff: noqa: SIM300 - the expected value comes first
-
 from __future__ import annotations
 
 import sys

@@ -1,7 +1,5 @@
 """An instrumentor knows where its runtime's store is, without importing the runtime."""
 
-# ruff: noqa: SIM300 - the expected value comes first
-
 from __future__ import annotations
 
 import os

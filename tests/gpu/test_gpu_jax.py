@@ -1,6 +1,5 @@
 """JAX on a GPU: what differs from the CPU, where all the rest is tested."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """Triton on a GPU: what differs from the device that is not there, on which all the rest is tested."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 # Triton and PyTorch have no types that say enough.
 # pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false, reportUnknownMemberType=false
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """An INPUT gives the same trips whatever it is, each once, and says what is lost."""
 
-# ruff: noqa: SIM300 - the expected value comes first
-
 from __future__ import annotations
 
 import io

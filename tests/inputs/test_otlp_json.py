@@ -1,7 +1,5 @@
 """OTLP JSON lines are read in every spelling that writers use, and what is wrong costs its line or span only."""
 
-# ruff: noqa: SIM300 - the expected value comes first
-
 from __future__ import annotations
 
 import base64

@@ -1,7 +1,5 @@
 """Trips that were written as JSON lines come back as they were."""
 
-# ruff: noqa: SIM300 - the expected value comes first
-
 from __future__ import annotations
 
 import json

@@ -1,6 +1,5 @@
 """A span that is no trip says so, and a damaged one is a reject with a reason."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 from collections.abc import Mapping

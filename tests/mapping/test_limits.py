@@ -1,6 +1,5 @@
 """Limits of the SDK drop and cut attributes without a mark on the span; a reader must see it all the same."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 import tempfile

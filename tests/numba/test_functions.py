@@ -1,7 +1,6 @@
 """Functions on their way through Numba's compiler, in this process."""
 
 # mypy: disable-error-code="untyped-decorator"
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 import gc

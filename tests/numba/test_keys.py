@@ -1,6 +1,5 @@
 """The texts from which keys are made, and what is read of types and code."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 import json

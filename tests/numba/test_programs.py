@@ -1,7 +1,6 @@
 """Programs around Numba: notebooks, worker pools, and settings that leave nothing to compile."""
 
 # mypy: disable-error-code="untyped-decorator"
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 import copy

@@ -1,6 +1,5 @@
 """Numba's file store, in processes of their own."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 import hashlib

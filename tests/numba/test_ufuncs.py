@@ -1,7 +1,6 @@
 """Ufuncs, gufuncs and C callbacks: what is compiled beside `@numba.njit`."""
 
 # mypy: disable-error-code="untyped-decorator"
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 from importlib import import_module

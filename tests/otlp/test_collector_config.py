@@ -1,6 +1,5 @@
 """The Collector's configuration as far as it can be checked without a Collector."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 import re

@@ -1,6 +1,5 @@
 """What each level lets out of the process. A marker stands for what belongs to the user: text of a kernel."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 import logging

@@ -1,6 +1,5 @@
 """`otlp`: every trip through a provider of ours, and the program's own spans as they were without us."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 from collections.abc import Sequence

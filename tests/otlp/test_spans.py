@@ -1,6 +1,5 @@
 """What of a trip arrives at the other end of OTLP, through the SDK's own exporters."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 import os

@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 """Writers that are killed, that fork and that come all at once, as real processes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 """Disks that are full and disks that cannot be written."""
 
 from __future__ import annotations

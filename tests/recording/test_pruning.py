@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 import os

@@ -1,7 +1,5 @@
 """Two runs are compared instance by instance, and what was compiled again is explained."""
 
-# ruff: noqa: SIM300 - the expected value comes first
-
 from __future__ import annotations
 
 import io

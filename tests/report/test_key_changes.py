@@ -1,7 +1,5 @@
 """A report says which parts of a key differ from an earlier trip of the same kernel."""
 
-# ruff: noqa: SIM300 - the expected value comes first
-
 from __future__ import annotations
 
 import json

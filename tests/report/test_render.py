@@ -1,7 +1,5 @@
 """How a summary reads where there is no terminal."""
 
-# ruff: noqa: SIM300 - the expected value comes first
-
 from __future__ import annotations
 
 import io

@@ -1,7 +1,5 @@
 """The JSON that commands print is what its schemas say, and no other JSON is."""
 
-# ruff: noqa: SIM300 - the expected value comes first
-
 from __future__ import annotations
 
 import json

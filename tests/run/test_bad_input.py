@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 """What cannot be run is answered with one line before anything is started."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 """What a Python start costs and changes, with and without the variable that lets otel-kernel boot."""
 
 from __future__ import annotations

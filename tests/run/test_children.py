@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 """A Python child in a cleaned environment is noticed, and `subprocess.Popen` is what it was."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 """With `--otlp` every trip also arrives at an endpoint, for a program that knows nothing of OpenTelemetry."""
 
 from __future__ import annotations

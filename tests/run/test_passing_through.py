@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 """A program under `otel-kernel run` reads, writes, traces and ends as it does alone."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 """Every way in which a program may start is recorded exactly once, or answered with one clear line."""
 
 from __future__ import annotations

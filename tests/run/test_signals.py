@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 """A signal reaches the program exactly once, whoever sends it, and the program's end is the end of `run`.
 
 The signal that ends the program is sent to us last, so that whatever we pass on comes before it.

@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 """What torch handles by itself is no failure, and what the program sees is one."""
 
 from __future__ import annotations

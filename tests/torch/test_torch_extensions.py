@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 """C++ extensions, AOTInductor's packages and CUDA source."""
 
 from __future__ import annotations

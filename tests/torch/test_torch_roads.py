@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 """Every road to a graph of Inductor's, and what the trips on it say."""
 
 from __future__ import annotations

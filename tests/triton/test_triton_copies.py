@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 """The compile function has three names, and every function that was launched holds it too."""
 
 # Triton has no types that say enough.

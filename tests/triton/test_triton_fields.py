@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 """Names and key texts, which must not change from one version of ours to the next."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 """Helion generates kernels of Triton, which come the way of all others."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 """Kernels that a launch compiles and loads."""
 
 # Triton has no types that say enough.

@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 """Triton has one place for a listener, and it is not ours alone."""
 
 # Triton has no types that say enough.

@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 """Every way in which a trip ends that waits for the load of its kernel."""
 
 # Triton has no types that say enough.

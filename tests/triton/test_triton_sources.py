@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 """Kernels that are compiled by other ways than a launch, for other targets and from other sources."""
 
 # Triton has no types that say enough.

@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 """Stores that moved, are damaged, or are of another kind."""
 
 # Triton has no types that say enough.

@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 """A round of tuning is one span around the trips of its candidates."""
 
 # Triton has no types that say enough.

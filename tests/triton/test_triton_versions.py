@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 """Versions of Triton that are refused, and those that lack a point."""
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """The children of a program that runs under `opentelemetry-instrument`."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 import sqlite3

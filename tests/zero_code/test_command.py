@@ -1,6 +1,5 @@
 """`opentelemetry-instrument`, the real command, with the SDK's own exporters."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 import sqlite3

@@ -1,6 +1,5 @@
 """Declarative configuration: the options of a program come from a file."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 import json

@@ -1,6 +1,5 @@
 """A kernel that hangs is seen from outside before it ends, and after its process was killed."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 import re

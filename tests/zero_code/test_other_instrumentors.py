@@ -1,6 +1,5 @@
 """A fault of one instrumentor stops no other, ours or anybody's."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 import os

@@ -1,6 +1,5 @@
 """The versions of OpenTelemetry that otel-kernel works with, and what it says of one that is too old."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 import re
