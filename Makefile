@@ -6,7 +6,7 @@ DEMO_STORE := build/demo
 # Which coherent set of OpenTelemetry packages the tests run on.
 OTEL_SET ?= tests/constraints/otel-1.45.1.txt
 
-.PHONY: demo test lint bench matrix check-generated clean
+.PHONY: demo test lint docs bench matrix clean
 
 ## demo: run a real Numba program twice, cold and then warm, and print both summaries
 demo: $(VENV)/demo
@@ -29,12 +29,17 @@ bench: $(VENV)/test
 matrix: $(VENV)/test
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/nox --session matrix; status=$$?; $(BIN)/python tests/matrix.py && exit $$status
 
+## docs: build the documentation site into build/docs; a link that leads nowhere fails it
+docs: $(VENV)/test
+	$(BIN)/sphinx-build --fresh-env --fail-on-warning --keep-going --quiet -d build/doctrees docs build/docs
+
 lint: $(VENV)/test
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/pyright
 	$(BIN)/python docs/generate.py --check
+	$(MAKE) --no-print-directory docs
 
 $(VENV)/uv:
 	$(PYTHON) -m venv $(VENV)

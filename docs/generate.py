@@ -1,4 +1,4 @@
-"""Write the tables of README.md and docs/*.md from the code that they describe.
+"""Write the tables of README.md and of all pages in docs from the code that they describe.
 
 A table stands between `<!-- generated:NAME -->` and `<!-- /generated -->`; what is between them is replaced.
 
@@ -17,7 +17,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -34,6 +34,7 @@ from otel_kernel.boot import RUNTIMES  # noqa: E402
 from otel_kernel.cli import otel_kernel as command_line  # noqa: E402
 from otel_kernel.cli.errors import EXIT_CODES  # noqa: E402
 from otel_kernel.instrumentor import KernelInstrumentor  # noqa: E402
+from otel_kernel.recording import schema  # noqa: E402
 
 _BEGIN = re.compile(r"<!-- generated:(?P<name>\S+) -->")
 _END = "<!-- /generated -->"
@@ -90,16 +91,48 @@ def _events() -> str:
     )
 
 
-def _support() -> str:
-    rows: list[Sequence[str]] = []
+def _instrumentors() -> Iterator[tuple[type[KernelInstrumentor], str]]:
+    """Yield each instrumentor with what its module says of it."""
     for target in dict.fromkeys(RUNTIMES.values()):
         module_name, _, class_name = target.partition(":")
         module = importlib.import_module(module_name)
-        instrumentor: type[KernelInstrumentor] = getattr(module, class_name)
-        runtime, _, covers = (inspect.getdoc(module) or "").partition("\n")[0].rstrip(".").partition(": ")
-        install = f'pip install "otel-kernel[{instrumentor.runtime}]"'
-        rows.append((runtime, covers, _code(instrumentor.requires), _code(install)))
+        yield getattr(module, class_name), inspect.getdoc(module) or ""
+
+
+_INSTRUMENTORS: Final = {of.runtime: (of, said) for of, said in _instrumentors()}
+
+
+def _install(instrumentor: type[KernelInstrumentor]) -> str:
+    return f'pip install "otel-kernel[{instrumentor.runtime}]"'
+
+
+def _support() -> str:
+    rows: list[Sequence[str]] = []
+    for instrumentor, said in _INSTRUMENTORS.values():
+        runtime, _, covers = said.partition("\n")[0].rstrip(".").partition(": ")
+        rows.append((runtime, covers, _code(instrumentor.requires), _code(_install(instrumentor))))
     return _table(("Runtime", "What is instrumented", "Versions", "Install"), rows)
+
+
+def _runtime(name: str) -> str:
+    instrumentor, said = _INSTRUMENTORS[name]
+    rows = (
+        ("Versions", _code(instrumentor.requires)),
+        ("Install", _code(_install(instrumentor))),
+        ("In code", _code(f"from {instrumentor.__module__} import {instrumentor.__name__}")),
+        ("Entry point", _code(f"kernel_{name}")),
+        ("Scope of its spans", _code(semconv.SCOPE_PREFIX + name)),
+    )
+    return f"{_table(('', ''), rows)}\n{said}\n"
+
+
+def _recording() -> str:
+    said = (inspect.getdoc(schema) or "").split("\n\n", 2)[2]
+    rows = (
+        (_code(column), schema.TRIP_COLUMNS[column], semconv.ATTRIBUTES[name].brief)
+        for name, column in schema.ATTRIBUTE_COLUMNS.items()
+    )
+    return f"{said}\n\n{_table(('Column of `trips`', 'SQL type', 'Meaning'), rows)}"
 
 
 def _command(name: str) -> click.Command:
@@ -182,8 +215,10 @@ TABLES: dict[str, Callable[[], str]] = {
     "metrics": _metrics,
     "events": _events,
     "support": _support,
+    "recording": _recording,
     "commands": _commands,
     "exit-codes": _exit_codes,
+    **{f"runtime-{name}": partial(_runtime, name) for name in _INSTRUMENTORS},
     **{f"options-{name}": partial(_options_of, name) for name in _COMMANDS},
     **{f"example-{name}": partial(_example, name) for name in _EXAMPLES},
 }
@@ -220,12 +255,14 @@ def fill(text: str, where: str) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Fill or check the files, and return the exit code."""
-    parser = argparse.ArgumentParser(description="Write the tables of README.md and docs/*.md from the code.")
+    parser = argparse.ArgumentParser(
+        description="Write the tables of README.md and of the pages in docs from the code."
+    )
     parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 if a table differs")
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
     options = parser.parse_args(arguments)
     named: list[Path] = options.files
-    files = named or [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    files = named or [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     stale: list[Path] = []
     places: set[str] = set()
     for path in files:

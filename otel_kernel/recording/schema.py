@@ -1,28 +1,26 @@
 """The tables of a recording, made from the names in `semconv`.
 
-Anyone may query a recording with plain SQL. Column by column:
+Anyone may query a recording with plain SQL:
 
-`sessions`: one row for each process that had a trip.
-    `id` and `run` as in `compute.kernel.session.*`; `started_ns` start of its first trip, ns since the
-    Unix epoch; `host`, `pid`, `ppid`; `program` the last part of its `sys.argv[0]`; `python` its version,
-    `3.11.7`. `pid_space` (boot and pid namespace in which `pid` means something) and `process_start` (clock
-    ticks from boot to its start) tell a live process from another one with the same pid. All but the first
-    three are NULL where they are not known.
-`trips`: one row for each trip, written when it starts and replaced when it ends.
-    The fields of a trip: `session` and `seq`, together its identity; `parent_seq` the trip of the same
-    session that it ran inside; `runtime`, `layer`, `kernel`; `started_ns`; `duration_ns`, NULL on an
-    unfinished trip alone; exactly one of `outcome` (a record), `error_type` (failed) and `abandoned`, or none
-    of them (unfinished); `message`; `key_id` and `key_build_id`, 32 hex digits each, both NULL without a
-    key; `trace_id` and `span_id` of its span, if it had one.
-    The texts `ir` and `source` alike: `ir_kept` says what is at hand (`whole`: in `texts` under the sha256;
-    `prefix`: in `ir_prefix`; `digest`: nothing more; NULL: there was no text), `ir_sha256` and `ir_size`
-    (bytes in UTF-8) are those of the whole text.
-    Then one column for each attribute that no field holds, named after it without
-    `compute.kernel.` and with underscores for dots: `store_kind`, `compilation_reason`, `target`, `rank`.
-    Durations are ns, sizes bytes, BOOLEAN is 0 or 1. `attributes_other` is a JSON object of attributes that
-    have no column here.
-`key_components` and `stages`: the attributes `key.component.<name>` and `stage.<name>` of a trip.
-`texts`: kernel texts by sha256, each once, whichever trips share it.
+- `sessions`: one row for each process that had a trip. `id` and `run` as in `compute.kernel.session.*`;
+  `started_ns` start of its first trip, ns since the Unix epoch; `host`, `pid`, `ppid`; `program` the last part
+  of its `sys.argv[0]`; `python` its version, `3.11.7`. `pid_space` (boot and pid namespace in which `pid` means
+  something) and `process_start` (clock ticks from boot to its start) tell a live process from another one with
+  the same pid. All but the first three are NULL where they are not known.
+- `trips`: one row for each trip, written when it starts and replaced when it ends. `session` and `seq` are its
+  identity; `parent_seq` is the trip of the same session that it ran inside; `runtime`, `layer`, `kernel`;
+  `started_ns`; `duration_ns`, NULL on an unfinished trip alone; exactly one of `outcome` (a record),
+  `error_type` (failed) and `abandoned`, or none of them (unfinished); `message`; `key_id` and `key_build_id`,
+  32 hex digits each, both NULL without a key; `trace_id` and `span_id` of its span, if it had one.
+- `trips` of the texts `ir` and `source` alike: `ir_kept` says what is at hand (`whole`: in `texts` under the
+  sha256; `prefix`: in `ir_prefix`; `digest`: nothing more; NULL: there was no text), `ir_sha256` and `ir_size`
+  (bytes in UTF-8) are those of the whole text.
+- `trips` of all else: one column for each attribute that no field holds, named after it without
+  `compute.kernel.` and with underscores for dots: `store_kind`, `compilation_reason`, `target`, `rank`.
+  Durations are ns, sizes bytes, BOOLEAN is 0 or 1. `attributes_other` is a JSON object of attributes that have
+  no column here.
+- `key_components` and `stages`: the attributes `key.component.<name>` and `stage.<name>` of a trip.
+- `texts`: kernel texts by sha256, each once, whichever trips share it.
 
 The views `records`, `failures` and `unfinished` hold the trips of that kind, with `run`, `host`, `pid` and
 `program` of their session; `kernels` and `runs` count. Never sum `duration_ns` over layers or threads.
@@ -77,14 +75,12 @@ LONG_COLUMNS: Final = {"attributes_other": "TEXT", "ir_prefix": "TEXT", "source_
 
 _SQL_TYPES: Final = {str: "TEXT", int: "INTEGER", bool: "BOOLEAN"}
 
-_TRIP_COLUMNS: Final = {
+TRIP_COLUMNS: Final = {
     **FIELD_COLUMNS,
     **{column: _SQL_TYPES[semconv.ATTRIBUTES[name].type] for name, column in ATTRIBUTE_COLUMNS.items()},
     **LONG_COLUMNS,
 }
-
-TRIP_COLUMNS: Final = tuple(_TRIP_COLUMNS)
-"""All columns of `trips`, in their order."""
+"""All columns of `trips` in their order, with their SQL types."""
 
 SESSION_COLUMNS: Final = (
     "id",
@@ -120,7 +116,7 @@ WHERE {condition};
 
 
 def _ddl() -> str:
-    trip_columns = ",\n".join(f"    {name} {kind}" for name, kind in _TRIP_COLUMNS.items())
+    trip_columns = ",\n".join(f"    {name} {kind}" for name, kind in TRIP_COLUMNS.items())
     # Rows that share the primary key's order lie together without a second tree: cheaper to write and to
     # read than tables with a rowid. Only `texts` has rows too long for that.
     return f"""\

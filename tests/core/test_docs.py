@@ -11,6 +11,7 @@ import pytest
 from otel_kernel import semconv
 from otel_kernel.cli.errors import EXIT_CODES
 from otel_kernel.instrumentors.numba import NumbaInstrumentor
+from otel_kernel.recording import schema
 
 ROOT = Path(__file__).parents[2]
 PLACES = "before\n<!-- generated:{name} -->\n<!-- /generated -->\nafter\n"
@@ -59,6 +60,11 @@ def test_a_table_replaces_what_was_between_its_markers_and_nothing_else(page: Pa
         ("metrics", list(semconv.METRICS)),
         ("events", list(semconv.EVENTS)),
         ("support", [NumbaInstrumentor.requires, 'pip install "otel-kernel[numba]"', "Numba"]),
+        ("runtime-numba", [NumbaInstrumentor.requires, "`kernel_numba`", "- layer: `numba` for functions"]),
+        (
+            "recording",
+            ["- `texts`: kernel texts", *(f"| `{name}` |" for name in schema.ATTRIBUTE_COLUMNS.values())],
+        ),
         ("commands", ["[`diff`](#diff)", "[`run`](#run)", "[`show`](#show)"]),
         ("exit-codes", [each.meaning for each in EXIT_CODES]),
         ("options-diff", ["otel-kernel diff [INPUT [INPUT]]", "`--exit-code`", "By default `25`."]),
