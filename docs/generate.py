@@ -190,6 +190,8 @@ _EXAMPLES: Final = {
     "list": ("list", "trips.jsonl"),
     "show": ("show", "shop.pricing.total", "trips.jsonl"),
     "diff": ("diff", "trips.jsonl"),
+    "explain": ("explain", "shop.pricing.total", "trips.jsonl"),
+    "warmup-list": ("warmup-list", "--phase", "all", "trips.jsonl"),
 }
 
 

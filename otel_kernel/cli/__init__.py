@@ -14,6 +14,7 @@ from otel_kernel.cli.errors import said
 _COMMANDS: Final = {
     "diff": "otel_kernel.cli.diff:diff",
     "doctor": "otel_kernel.cli.doctor:doctor",
+    "explain": "otel_kernel.cli.explain:explain",
     "export": "otel_kernel.cli.export:export",
     "list": "otel_kernel.cli.list:list_trips",
     "prune": "otel_kernel.cli.prune:prune",
@@ -21,6 +22,7 @@ _COMMANDS: Final = {
     "run": "otel_kernel.cli.run:run",
     "runs": "otel_kernel.cli.runs:runs",
     "show": "otel_kernel.cli.show:show",
+    "warmup-list": "otel_kernel.cli.warmup_list:warmup",
 }
 """Where each command is; it is imported when it is asked for, so that `run` starts fast."""
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from otel_kernel.report.explained import Explained
 from otel_kernel.report.summary import Counts, InternalLine, KernelLine, Layer, Saved, Summary
+from otel_kernel.report.why_json import why_json
 
 
 def report_json(summary: Summary) -> dict[str, Any]:
@@ -22,7 +24,7 @@ def report_json(summary: Summary) -> dict[str, Any]:
         "layers": [_layer(layer) for layer in summary.layers],
         "failed_trips": [asdict(trip) for trip in summary.failed],
         "unfinished_trips": [asdict(trip) for trip in summary.unfinished],
-        "key_changes": [asdict(change) for change in summary.key_changes],
+        "explained": [_explained(each) for each in summary.explained],
     }
 
 
@@ -52,3 +54,14 @@ def _line(line: KernelLine) -> dict[str, Any]:
 
 def _folded(line: InternalLine) -> dict[str, Any]:
     return {"kernels": line.kernels, **_counts(line.counts), "own_ns": line.own_ns}
+
+
+def _explained(each: Explained) -> dict[str, Any]:
+    return {
+        **each.kernel._asdict(),
+        "outcome": each.record.outcome,
+        "trips": each.trips,
+        "session": each.record.session,
+        "seq": each.record.seq,
+        "why": why_json(each.why),
+    }

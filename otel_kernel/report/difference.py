@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-from otel_kernel.report.instances import Cost, Failed, Instance, Kernel, Side
-from otel_kernel.report.why import Record, Why, records_of, why
+from otel_kernel.report.history import Record, records_of
+from otel_kernel.report.instances import Cost, Failed, Side
+from otel_kernel.report.kernels import Instance, Kernel
+from otel_kernel.report.why import Why, why
 
 
 class Change(str, Enum):
@@ -114,8 +116,8 @@ def _entries(kernel: Kernel, before: Side, after: Side, threshold: Threshold) ->
     pairs = _pairs(before.instances.get(kernel, {}), after.instances.get(kernel, {}))
     # Looked at one by one only where there is something to explain.
     explained = any(pair.before and any(not cost.is_loaded for cost in pair.after.values()) for pair in pairs)
-    before_records = records_of(before, kernel) if explained else {}
-    after_records = records_of(after, kernel) if explained else {}
+    before_records = _records(before, kernel) if explained else {}
+    after_records = _records(after, kernel) if explained else {}
     for pair in pairs:
         cost_before, cost_after = _sum(pair.before), _sum(pair.after)
         is_in_both = cost_before is not None and cost_after is not None
@@ -126,12 +128,19 @@ def _entries(kernel: Kernel, before: Side, after: Side, threshold: Threshold) ->
             change=_change(cost_before, cost_after, threshold),
             before=cost_before,
             after=cost_after,
-            why=why(_by_start(before_records, pair.before), _by_start(after_records, pair.after))
+            why=_why(_by_start(before_records, pair.before), _by_start(after_records, pair.after))
             if is_in_both
             else None,
         )
         if entry.change is not None or entry.is_compiled_again:
             yield entry
+
+
+def _records(side: Side, kernel: Kernel) -> dict[Instance, list[Record]]:
+    records: dict[Instance, list[Record]] = defaultdict(list)
+    for record in records_of(side.connection, kernel, side.run):
+        records[record.instance].append(record)
+    return records
 
 
 def _pairs(before: Mapping[Instance, Cost], after: Mapping[Instance, Cost]) -> Collection[_Pair]:
@@ -158,8 +167,14 @@ def _sum(costs: Mapping[Instance, Cost]) -> Cost | None:
 def _by_start(records: Mapping[Instance, list[Record]], instances: Iterable[Instance]) -> list[Record]:
     return sorted(
         (record for instance in instances for record in records.get(instance, ())),
-        key=lambda record: record.version.started_ns,
+        key=lambda record: record.started_ns,
     )
+
+
+def _why(before: Sequence[Record], after: Iterable[Record]) -> Why | None:
+    """Return why the first record after that was not loaded was not, or None if all were loaded."""
+    compiled = next((record for record in after if record.outcome != "loaded"), None)
+    return None if compiled is None else why(compiled, before)
 
 
 def _change(before: Cost | None, after: Cost | None, threshold: Threshold) -> Change | None:

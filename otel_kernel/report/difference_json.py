@@ -7,7 +7,7 @@ from typing import Any
 
 from otel_kernel.report.difference import Difference, Entry
 from otel_kernel.report.instances import Cost, Side
-from otel_kernel.report.why import Why
+from otel_kernel.report.why_json import why_json
 
 
 def difference_json(difference: Difference) -> dict[str, Any]:
@@ -44,20 +44,9 @@ def _entry(entry: Entry) -> dict[str, Any]:
         "change": entry.change.value if entry.change else None,
         "before": _cost(entry.before),
         "after": _cost(entry.after),
-        "why": _why(entry.why),
+        "why": why_json(entry.why) if entry.why else None,
     }
 
 
 def _cost(cost: Cost | None) -> dict[str, int] | None:
     return None if cost is None else {"trips": cost.trips, **asdict(cost)}
-
-
-def _why(why: Why | None) -> dict[str, Any] | None:
-    if why is None:
-        return None
-    return {
-        "reason": why.reason.value,
-        "detail": why.detail,
-        "differing": [asdict(part) for part in why.differing],
-        "equal": list(why.equal),
-    }

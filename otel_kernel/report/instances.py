@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from otel_kernel.report import queries
+from otel_kernel.report.kernels import Instance, Kernel
 from otel_kernel.report.summary import COUNTED, Counts
 
 _OWN_NS: Final = "max(0, scope.duration_ns - coalesce(children.duration_ns, 0))"
@@ -35,21 +36,6 @@ FROM scope CROSS JOIN trips USING (session, seq, runtime, layer, kernel)
 WHERE state = 'failed'
 GROUP BY runtime, layer, kernel
 """
-
-
-class Kernel(NamedTuple):
-    """What several instances are of."""
-
-    runtime: str
-    layer: str
-    kernel: str
-
-
-class Instance(NamedTuple):
-    """What tells the instances of one kernel apart."""
-
-    identity: str | None
-    specialization: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from otel_kernel.recording import schema
 from otel_kernel.recording.errors import RecordingError
 from otel_kernel.recording.rows import from_rows
 from otel_kernel.records import Session, Trip
+from otel_kernel.report.kernels import Kernel
 
 _REFERENCE: Final = re.compile(r"([0-9a-f]{1,32}):([0-9]{1,18})")
 
@@ -53,7 +54,7 @@ def find_trip(connection: sqlite3.Connection, wanted: str, name: str) -> Trip:
         _by_reference(connection, wanted, name) or connection.execute(_NEWEST_OF_KERNEL, (wanted,)).fetchone()
     )
     if identity is None:
-        raise InputError(f"no trip {wanted} in {name}{_similar(connection, wanted)}")
+        raise InputError(f"no trip {wanted} in {name}{similar_kernels(connection, wanted)}")
     run, ir, source, *row = connection.execute(_TRIP, identity).fetchone()
     components = connection.execute(
         "SELECT name, value FROM key_components WHERE session = ? AND seq = ?", identity
@@ -78,7 +79,25 @@ def _by_reference(connection: sqlite3.Connection, wanted: str, name: str) -> tup
     return found[0] if found else None
 
 
-def _similar(connection: sqlite3.Connection, wanted: str) -> str:
+def find_record(connection: sqlite3.Connection, wanted: str, name: str) -> tuple[Kernel, str, int] | None:
+    """Return kernel, session and number of a trip that is named by these, or None if `wanted` is a kernel's name.
+
+    Raises:
+        InputError: there is no such trip, or several sessions start like this.
+    """
+    if _REFERENCE.fullmatch(wanted) is None:
+        return None
+    identity = _by_reference(connection, wanted, name)
+    if identity is None:
+        raise InputError(f"no trip {wanted} in {name}")
+    kernel = connection.execute(
+        "SELECT runtime, layer, kernel FROM trips WHERE session = ? AND seq = ?", identity
+    ).fetchone()
+    return Kernel(*kernel), *identity
+
+
+def similar_kernels(connection: sqlite3.Connection, wanted: str) -> str:
+    """Return the end of an error about a kernel that is not there: which ones it may be instead."""
     kernels: list[str] = [kernel for (kernel,) in connection.execute("SELECT DISTINCT kernel FROM trips")]
     similar = [kernel for kernel in kernels if kernel.endswith(f".{wanted}")][:_NAMED]
     similar = similar or get_close_matches(wanted, kernels, _NAMED)

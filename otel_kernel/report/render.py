@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from otel_kernel.report.console import STYLES, console_on, counts_text, print_entry
-from otel_kernel.report.key_changes import KeyChange
+from otel_kernel.report.explained import Explained
+from otel_kernel.report.reasons import sentence
 from otel_kernel.report.summary import Counts, InternalLine, KernelLine, Layer, Saved, Summary
 from otel_kernel.report.words import count, duration, moment, safe, share
 
@@ -34,7 +35,7 @@ def render_summary(summary: Summary, console: Console) -> None:
         console.print(f"Time saved by the store: {_saved(summary.saved)}")
     for layer in summary.layers:
         _print_layer(layer, console)
-    _print_key_changes(summary, console)
+    _print_explained(summary, console)
     _print_failed(summary, console)
     _print_unfinished(summary, console)
 
@@ -98,29 +99,17 @@ def _add_row(table: Table, line: KernelLine | InternalLine, kernel: str) -> None
     )
 
 
-def _print_key_changes(summary: Summary, console: Console) -> None:
-    if summary.key_changes:
-        console.print(Text("\nKeys that differ from an earlier trip's", style="bold"))
-    for change in summary.key_changes:
-        print_entry(console, safe(change.kernel), _change(change))
+def _print_explained(summary: Summary, console: Console) -> None:
+    for is_loaded, title in ((False, "Compiled again, and why"), (True, "Loaded, and not the same")):
+        entries = [each for each in summary.explained if (each.record.outcome == "loaded") is is_loaded]
+        if entries:
+            console.print(Text(f"\n{title}", style="bold"))
+        for each in entries:
+            print_entry(console, safe(each.kernel.kernel), _explained(each))
 
 
-def _change(change: KeyChange) -> str:
-    trips = f"{count(change.trips, 'trip')} {change.outcome}"
-    return f"{trips} under {'the same' if change.same_key else 'another'} key: {_compared(change)}"
-
-
-def _compared(change: KeyChange) -> str:
-    differing, equal = (
-        ", ".join(safe(name).replace("_", " ") for name in names)
-        for names in (change.differing, change.equal)
-    )
-    if not differing:
-        differ = "none of its known parts differs"
-    else:
-        are_many = len(change.differing) > 1 or differing.endswith("s")  # as options do
-        differ = f"{differing} {'differ' if are_many else 'differs'}"
-    return f"{differ}; {equal} equal" if equal else differ
+def _explained(each: Explained) -> str:
+    return f"{count(each.trips, 'trip')}: {sentence(each.why)}"
 
 
 def _print_failed(summary: Summary, console: Console) -> None:

@@ -12,7 +12,8 @@ from rich.text import Text
 from otel_kernel.report.console import console_on, counts_text, print_entry
 from otel_kernel.report.difference import Change, Difference, Entry
 from otel_kernel.report.instances import Cost, Side
-from otel_kernel.report.why import Part, Reason, Why
+from otel_kernel.report.reasons import PHRASES, group, sentence
+from otel_kernel.report.why import Reason
 from otel_kernel.report.words import count, duration, moment, safe, share
 
 SHOWN: Final = 20
@@ -27,21 +28,8 @@ _TITLES: Final = {
     Change.GONE: "Gone",
 }
 
-_PHRASES: Final = {
-    Reason.KEY_CHANGED: "under another key",
-    Reason.NO_KEY: "the store was not asked",
-    Reason.OTHER_STORE: "in another store",
-    Reason.DAMAGED: "the entry in the store was damaged",
-    Reason.NEVER_STORED: "the store had not taken it",
-    Reason.LOST: "the store held it before and no more",
-    Reason.UNKNOWN: "whether the store had taken it is not known",
-}
-
 _LONGEST: Final = 100
 """Signs of a specialization that are shown."""
-
-_LONGEST_VALUE: Final = 24
-"""Signs of a key component's value up to which it is shown; a longer one is a digest, or as hard to read."""
 
 _NAMED: Final = 5
 """Kernels that a group names."""
@@ -120,7 +108,7 @@ def _what(entry: Entry) -> str:
         line += (
             f" ({_signed(after - before)} a trip{f', {(after - before) / before:+.0%}' if before else ''})"
         )
-    return f"{line}\n{_why(entry.why)}" if entry.why else line
+    return f"{line}\n{sentence(entry.why)}" if entry.why else line
 
 
 def _cost(cost: Cost) -> str:
@@ -131,25 +119,6 @@ def _cost(cost: Cost) -> str:
     return f"{outcomes} in {duration(cost.own_ns)}{each}"
 
 
-def _why(why: Why) -> str:
-    line = _PHRASES[why.reason]
-    if why.reason is Reason.KEY_CHANGED:
-        parts = ", ".join(_part(part) for part in why.differing)
-        return f"{line}: {parts or 'none of its known parts differs'}; {count(len(why.equal), 'part')} equal"
-    return f"{line}: {safe(why.detail)}" if why.detail else line
-
-
-def _part(part: Part) -> str:
-    values = ["none" if value is None else safe(value) for value in (part.before, part.after)]
-    if max(map(len, values)) > _LONGEST_VALUE:
-        return _spaced(part.name)
-    return f"{_spaced(part.name)} ({' -> '.join(values)})"
-
-
-def _spaced(name: str) -> str:
-    return safe(name).replace("_", " ")
-
-
 def _print_compiled_again(console: Console, entries: Sequence[Entry]) -> None:
     """Print why, with the kernels of each reason."""
     if not entries:
@@ -157,26 +126,17 @@ def _print_compiled_again(console: Console, entries: Sequence[Entry]) -> None:
     console.print(Text(f"\nCompiled in both ({len(entries)})", style="bold"))
     groups: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
-        groups[_group(entry.why)].append(entry)
-    for reason, group in sorted(groups.items(), key=lambda item: -_after_ns(item[1])):
-        names = list(dict.fromkeys(safe(entry.kernel.kernel) for entry in group if not entry.internal))
-        internal = sum(entry.internal for entry in group)
+        groups[group(entry.why) if entry.why else PHRASES[Reason.UNKNOWN]].append(entry)
+    for reason, members in sorted(groups.items(), key=lambda item: -_after_ns(item[1])):
+        names = list(dict.fromkeys(safe(entry.kernel.kernel) for entry in members if not entry.internal))
+        internal = sum(entry.internal for entry in members)
         named = names[:_NAMED]
         if len(names) > _NAMED:
             named.append(count(len(names) - _NAMED, "other kernel"))
         if internal:
             named.append(count(internal, "internal function"))
-        print_entry(console, f"{reason}; {duration(_after_ns(group))}", ", ".join(named))
+        print_entry(console, f"{reason}; {duration(_after_ns(members))}", ", ".join(named))
 
 
 def _after_ns(entries: Sequence[Entry]) -> int:
     return sum(entry.after.own_ns for entry in entries if entry.after)
-
-
-def _group(why: Why | None) -> str:
-    if why is None:
-        return _PHRASES[Reason.UNKNOWN]
-    if why.reason is Reason.KEY_CHANGED:
-        names = ", ".join(_spaced(part.name) for part in why.differing)
-        return f"{_PHRASES[why.reason]}: {f'other {names}' if names else 'none of its known parts differs'}"
-    return _why(why)

@@ -11,10 +11,10 @@ from typing import Final
 
 from otel_kernel.recording.processes import ProcessId, is_alive
 from otel_kernel.report import queries
-from otel_kernel.report.key_changes import KeyChange, key_changes
+from otel_kernel.report.explained import Explained, explained
 
 LISTED: Final = 20
-"""Failed trips, unfinished trips and key changes that a summary names, the newest first."""
+"""Failed, unfinished and explained trips that a summary names, the newest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +149,8 @@ class Summary:
     """The newest; `counts.failed` is their whole number."""
     unfinished: tuple[UnfinishedTrip, ...]
     """The newest; `counts.unfinished` is their whole number."""
-    key_changes: tuple[KeyChange, ...]
-    """Trips of kernels that an earlier trip knew under another key or with other key components."""
+    explained: tuple[Explained, ...]
+    """Trips that were compiled although an earlier trip had the kernel, or loaded as something else."""
 
 
 def summarize(connection: sqlite3.Connection, run: str | None = None) -> Summary:
@@ -174,7 +174,7 @@ def summarize(connection: sqlite3.Connection, run: str | None = None) -> Summary
         layers=layers,
         failed=tuple(FailedTrip(*row) for row in connection.execute(queries.FAILED, (LISTED,))),
         unfinished=_unfinished(connection),
-        key_changes=key_changes(connection, run, LISTED),
+        explained=explained(connection, LISTED),
     )
 
 

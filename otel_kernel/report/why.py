@@ -1,160 +1,164 @@
-"""Why a kernel was compiled in one run although another run, before it, had it already."""
+"""Why a kernel was compiled although it, or something like it, had been before."""
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import Final
 
-from otel_kernel.report.instances import Instance, Kernel, Side
-from otel_kernel.report.key_changes import COMPONENTS, History, Version
-
-_RECORDS: Final = f"""
-SELECT
-    key_id IS NOT NULL, trips.specialization, host,
-    key_absent_reason, store_location, store_stored, store_reason, store_rejected,
-    session, seq, trips.started_ns, outcome, identity, key_id, key_build_id, {COMPONENTS}
-FROM trips JOIN sessions ON sessions.id = trips.session
-WHERE kernel = ?1 AND runtime = ?2 AND layer = ?3 AND outcome IS NOT NULL AND (?4 IS NULL OR run = ?4)
-ORDER BY trips.started_ns, session, seq
-"""
+from otel_kernel.report.components import Comparison, Kind, Part
+from otel_kernel.report.history import Record, nearest
 
 
 class Reason(str, Enum):
-    """Why a kernel was compiled again."""
+    """Why a kernel was compiled."""
 
-    KEY_CHANGED = "key_changed"
-    """The store was asked for another key."""
-    NO_KEY = "no_key"
+    FIRST = "first"
+    """No earlier record of this kernel is at hand."""
+    BUILD = "build"
+    """Another compiler, or another build of it."""
+    TARGET = "target"
+    """For other hardware."""
+    SPECIALIZATION = "specialization"
+    """For other types, shapes or constants."""
+    SOURCE = "source"
+    """Its code is another, or what that calls or closes over."""
+    OPTION = "option"
+    """With other options or settings."""
+    ENVIRONMENT = "environment"
+    """Under other variables of the environment."""
+    STORE_LOCATION = "store_location"
+    """The store is another one, or has moved."""
+    STORE_OFF = "store_off"
     """The store was not asked: it is off, or does not serve this kernel."""
-    OTHER_STORE = "other_store"
-    """The key is the same, and the store another one."""
-    DAMAGED = "damaged"
-    """The entry could not be read."""
     NEVER_STORED = "never_stored"
     """The store had not taken the artifact."""
+    DAMAGED = "damaged"
+    """The entry could not be read."""
     LOST = "lost"
-    """The key is the same, and the store held the artifact before."""
+    """The store held the artifact before, and no more."""
+    CONCURRENT = "concurrent"
+    """Another process or thread was still compiling it."""
+    EXCESS = "excess"
+    """Nothing has changed, and yet it was compiled."""
+    OTHER_ARTIFACT = "other_artifact"
+    """It was loaded, although the artifact was made with something else that the key does not hold."""
     UNKNOWN = "unknown"
-    """The key is the same, and nobody said whether the store had taken the artifact."""
+    """Nobody said what the store did with the artifact, or what the key is made of."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A key component that differs; None where a key does not have it."""
-
-    name: str
-    before: str | None
-    after: str | None
+_OF_KIND: Final = {kind: Reason.EXCESS if kind is Kind.STAMP else Reason(kind.value) for kind in Kind}
 
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Why a kernel was compiled again."""
+    """Why a kernel was compiled, or is not what it should be."""
 
     reason: Reason
+    """The first that explains it."""
     detail: str | None = None
     """What the runtime said of it, or the two places."""
     differing: tuple[Part, ...] = ()
+    """Parts of the key that differ from the earlier record's, those that explain most first."""
     equal: tuple[str, ...] = ()
-    """Names of the key components that are equal."""
-
-
-class Record(NamedTuple):
-    """A record and what is known of its store."""
-
-    has_key: int
-    """Without one the key in `version` means nothing."""
-    specialization: str | None
-    host: str | None
-    key_absent_reason: str | None
-    location: str | None
-    stored: int | None
-    store_reason: str | None
-    rejected: str | None
-    version: Version
+    """Names of the parts that are equal."""
+    earlier: Record | None = None
+    """The record that it was compared with."""
 
     @property
-    def instance(self) -> Instance:
-        """What tells it from other records of its kernel."""
-        return Instance(self.version.identity, self.specialization)
+    def kinds(self) -> tuple[Kind, ...]:
+        """What the parts that explain it tell of."""
+        return Comparison(self.differing, self.equal).kinds
 
 
-_KNOWN: Final = len(Record._fields) - 1
-
-
-def records_of(side: Side, kernel: Kernel) -> dict[Instance, list[Record]]:
-    """Return the records of a kernel by instance and start."""
-    records: dict[Instance, list[Record]] = defaultdict(list)
-    rows = side.connection.execute(_RECORDS, (kernel.kernel, kernel.runtime, kernel.layer, side.run))
-    for row in rows:
-        record = Record._make((*row[:_KNOWN], Version(*row[_KNOWN:])))
-        records[record.instance].append(record)
-    return records
-
-
-def why(before: Sequence[Record], after: Iterable[Record]) -> Why | None:
-    """Return why the first record of `after` that was not loaded was not, or None if all were loaded.
+def why(record: Record, earlier: Sequence[Record]) -> Why | None:
+    """Return why a record was not loaded, or is not what it should be; None if it was loaded and is.
 
     Args:
-        before: the records of the same instance in the run before, by their start.
-        after: those in the run after.
+        record: the record.
+        earlier: records of the same kernel that started before, of any session, by their start.
     """
-    compiled = next((record for record in after if record.version.outcome != "loaded"), None)
-    if compiled is None:
+    same = [each for each in earlier if each.key is not None and each.key == record.key]
+    if record.outcome == "loaded":
+        return _other_artifact(record, same)
+    if record.lookup == "bypass" and record.key is not None and earlier:
+        return Why(Reason.STORE_OFF, record.reason, earlier=earlier[-1])
+    if same:
+        return _not_found(record, same)
+    found = nearest(record, earlier)
+    if found is None:
+        return Why(Reason.FIRST)
+    comparison = record.compared_with(found)
+    if not comparison.kinds and None in (record.key, found.key):
+        return _without_key(record, found)
+    return _changed(record, found, comparison)
+
+
+def _other_artifact(record: Record, same: Sequence[Record]) -> Why | None:
+    made = next((each for each in reversed(same) if each.outcome == "compiled"), None)
+    if made is None:
         return None
-    if not compiled.has_key:
-        return Why(Reason.NO_KEY, _why_without_key(compiled))
-    known = {record.version: record for record in before if record.has_key}
-    history = History()
-    for version in known:
-        history.remember(version)
-    nearest = history.counterpart(compiled.version)
-    if nearest is None:
-        return Why(Reason.NEVER_STORED, _why_without_key(before[-1]) if before else None)
-    if nearest.key != compiled.version.key:
-        return _key_changed(nearest, compiled.version)
-    if compiled.rejected is not None:
-        return Why(Reason.DAMAGED, compiled.rejected)
-    same = [record for version, record in known.items() if version.key == nearest.key]
-    return _not_found(same, compiled)
+    comparison = record.compared_with(made)
+    if set(comparison.kinds) <= {Kind.STAMP}:
+        return None
+    return Why(Reason.OTHER_ARTIFACT, None, comparison.differing, comparison.equal, made)
 
 
-def _why_without_key(record: Record) -> str | None:
-    return record.store_reason or record.key_absent_reason
-
-
-def _key_changed(before: Version, after: Version) -> Why:
-    ones, twos = _components(before), _components(after)
-    names = sorted(ones.keys() | twos.keys())
-    return Why(
-        Reason.KEY_CHANGED,
-        differing=tuple(
-            Part(name, ones.get(name), twos.get(name)) for name in names if ones.get(name) != twos.get(name)
-        ),
-        equal=tuple(name for name in names if ones.get(name) == twos.get(name)),
-    )
-
-
-def _components(version: Version) -> dict[str, str]:
-    return {name: str(value) for name, value in json.loads(version.components).items()}
-
-
-def _not_found(before: Sequence[Record], after: Record) -> Why:
-    """Return why the store did not have what was compiled or loaded under the same key before."""
-    held = [record for record in before if record.stored or record.version.outcome == "loaded"]
+def _not_found(record: Record, same: Sequence[Record]) -> Why:
+    """Return why the store did not have what there was under the same key before."""
+    last = same[-1]
+    if record.location is None and record.stored == 0:
+        return Why(Reason.STORE_OFF, record.store_reason, earlier=last)
+    held = [each for each in same if each.is_held]
     if not held:
-        refused = [record for record in before if record.stored == 0]
-        return Why(Reason.NEVER_STORED, refused[-1].store_reason) if refused else Why(Reason.UNKNOWN)
-    places = [(record.host, record.location) for record in held]
-    if (after.host, after.location) not in places:
-        host, location = places[-1]
-        if host != after.host:
-            return Why(
-                Reason.OTHER_STORE, f"on host {host or 'unknown'} before, on {after.host or 'unknown'} now"
-            )
-        return Why(Reason.OTHER_STORE, f"{location} before, {after.location} now")
-    return Why(Reason.LOST, after.location)
+        refused = [each for each in same if each.stored == 0]
+        if refused:
+            return Why(Reason.NEVER_STORED, refused[-1].store_reason, earlier=refused[-1])
+        return Why(Reason.UNKNOWN, earlier=last)
+    here = [each for each in held if (each.host, each.location) == (record.host, record.location)]
+    if not here:
+        return Why(Reason.STORE_LOCATION, _places(held[-1], record), earlier=held[-1])
+    if record.rejected is not None:
+        return Why(Reason.DAMAGED, record.rejected, earlier=here[-1])
+    if all(each.ended_ns > record.started_ns for each in here):
+        return Why(Reason.CONCURRENT, earlier=here[-1])
+    return Why(Reason.LOST, record.location, earlier=here[-1])
+
+
+def _places(before: Record, after: Record) -> str:
+    if before.host != after.host:
+        return f"on host {before.host or 'unknown'} before, on {after.host or 'unknown'} now"
+    return f"{before.location or 'no store'} before, {after.location} now"
+
+
+def _without_key(record: Record, found: Record) -> Why:
+    """Return why nothing was found, where one of two records that are alike has no key."""
+    if record.identity is not None and found.identity is not None and record.identity != found.identity:
+        return Why(Reason.SOURCE, earlier=found)
+    if record.key is None:
+        return Why(Reason.STORE_OFF, record.store_reason or record.key_absent_reason, earlier=found)
+    return Why(Reason.NEVER_STORED, found.store_reason or found.key_absent_reason, earlier=found)
+
+
+def _changed(record: Record, found: Record, comparison: Comparison) -> Why:
+    """Return what differs from the nearest record under another key."""
+    differing, equal = comparison.differing, comparison.equal
+    kinds = comparison.kinds
+    is_same = record.identity is not None and record.identity == found.identity
+    detail = None
+    if kinds:
+        reason = _OF_KIND[kinds[0]]
+        if reason is Reason.SOURCE and is_same:
+            detail = "the function itself is the same: a comment, a function that it calls, or something else in its file"
+        elif reason is Reason.EXCESS:
+            detail = "only the time stamp of the source differs"
+        elif reason is Reason.STORE_LOCATION:
+            detail = "the place of the store is part of the key"
+    elif record.identity is not None and found.identity is not None and not is_same:
+        reason = Reason.SOURCE
+    elif equal:
+        reason, detail = Reason.EXCESS, "no known part of the key differs"
+    else:
+        reason = Reason.UNKNOWN
+    return Why(reason, detail, differing, equal, found)

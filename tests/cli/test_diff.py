@@ -153,7 +153,7 @@ def test_real_runs_differ_as_they_did(real_recording: Path) -> None:
     assert {"with_tax": "outcome", "rounded": "outcome"}.items() <= changes(cold_and_warm).items()
     assert {"with_tax": "outcome", "rounded": "outcome"}.items() <= changes(warm_and_edited).items()
     reasons = {entry["kernel"].rpartition(".")[2]: entry["why"] for entry in warm_and_edited["kernels"]}
-    assert "no_key" == reasons["discounted"]["reason"]
+    assert "store_off" == reasons["discounted"]["reason"]
     for name in ("with_tax", "rounded"):
-        assert "key_changed" == reasons[name]["reason"]
+        assert "source" == reasons[name]["reason"]
         assert "source_digest" in [part["name"] for part in reasons[name]["differing"]]

@@ -20,13 +20,14 @@ from written_trips import write_recording
 
 from otel_kernel import semconv
 from otel_kernel.records import AttributeValue, CompilationOutcome, KernelCacheKey, Session, Trip
+from otel_kernel.report.components import Kind, Part
 from otel_kernel.report.console import PLAIN_WIDTH
 from otel_kernel.report.difference import Change, Difference, Entry, Threshold, compare
 from otel_kernel.report.difference_json import difference_json
 from otel_kernel.report.instances import read_side
 from otel_kernel.report.opening import opened_recording
 from otel_kernel.report.render_difference import SHOWN, print_difference
-from otel_kernel.report.why import Part, Reason, Why
+from otel_kernel.report.why import Reason, Why
 from report.shop import COMPILED, INTERNAL, LOADED, REKEYED, a_trip, key
 
 BEFORE: Final = Session(id="b" * 32, run="1" * 32)
@@ -98,7 +99,12 @@ def the_entry(difference: Difference) -> Entry:
 
 
 def the_why(runs: TwoRuns, path: Path) -> Why | None:
-    return the_entry(runs.difference(path)).why
+    """Return why the one kernel was compiled, without the record that it was compared with."""
+    return without_earlier(the_entry(runs.difference(path)).why)
+
+
+def without_earlier(why: Why | None) -> Why | None:
+    return None if why is None else replace(why, earlier=None)
 
 
 def printed(difference: Difference) -> str:
@@ -229,8 +235,11 @@ def test_another_key_is_compared_with_the_nearest_one_before(tmp_path: Path) -> 
     runs.add(AFTER, key=key(3), attributes=components(options="OPT=1", device="cuda:0"))
 
     assert Why(
-        Reason.KEY_CHANGED,
-        differing=(Part("device", None, "cuda:0"), Part("options", "OPT=3", "OPT=1")),
+        Reason.OPTION,
+        differing=(
+            Part("device", Kind.OPTION, None, "cuda:0"),
+            Part("options", Kind.OPTION, "OPT=3", "OPT=1"),
+        ),
         equal=("signature", "source_stamp"),
     ) == the_why(runs, tmp_path)
 
@@ -240,7 +249,7 @@ def test_without_a_key_the_runtime_says_why(tmp_path: Path) -> None:
     runs.add(BEFORE)
     runs.add(AFTER, attributes={semconv.KEY_ABSENT_REASON: "disabled"})
 
-    assert Why(Reason.NO_KEY, "disabled") == the_why(runs, tmp_path)
+    assert Why(Reason.STORE_OFF, "disabled") == the_why(runs, tmp_path)
 
 
 def test_what_had_no_key_before_was_never_stored(tmp_path: Path) -> None:
@@ -256,6 +265,7 @@ def test_what_the_store_did_not_take_was_never_stored(tmp_path: Path) -> None:
     refused: dict[str, AttributeValue] = {
         semconv.STORE_STORED: False,
         semconv.STORE_REASON: "compiled in less than 1 s",
+        semconv.STORE_LOCATION: "/store",
     }
     runs.add(BEFORE, key=key(1), attributes=refused)
     runs.add(AFTER, key=key(1), attributes=refused)
@@ -281,7 +291,7 @@ def test_another_place_is_another_store(tmp_path: Path) -> None:
     runs.add(BEFORE, key=key(1), attributes=STORED)
     runs.add(AFTER, key=key(1), attributes={**STORED, semconv.STORE_LOCATION: "/tmp/store"})
 
-    assert Why(Reason.OTHER_STORE, "/store before, /tmp/store now") == the_why(runs, tmp_path)
+    assert Why(Reason.STORE_LOCATION, "/store before, /tmp/store now") == the_why(runs, tmp_path)
 
 
 def test_the_same_place_on_another_host_is_another_store(tmp_path: Path) -> None:
@@ -293,7 +303,9 @@ def test_the_same_place_on_another_host_is_another_store(tmp_path: Path) -> None
         for session, host in ((BEFORE, "gpu-1"), (AFTER, "gpu-2")):
             connection.execute("UPDATE sessions SET host = ? WHERE id = ?", (host, session.id))
 
-    assert Why(Reason.OTHER_STORE, "on host gpu-1 before, on gpu-2 now") == the_entry(difference_in(path)).why
+    assert Why(Reason.STORE_LOCATION, "on host gpu-1 before, on gpu-2 now") == without_earlier(
+        the_entry(difference_in(path)).why
+    )
 
 
 def test_a_damaged_entry_is_told(tmp_path: Path) -> None:
@@ -321,7 +333,7 @@ def test_the_first_compilation_is_explained_and_a_load_is_not(tmp_path: Path) ->
     explained = the_why(runs, tmp_path)
 
     assert explained is not None
-    assert (Part("options", "OPT=3", "OPT=0"),) == explained.differing
+    assert (Part("options", Kind.OPTION, "OPT=3", "OPT=0"),) == explained.differing
 
     loaded = TwoRuns()
     loaded.add(BEFORE, key=key(1))
@@ -337,7 +349,7 @@ def test_instances_of_one_kernel_are_explained_each_by_its_own(tmp_path: Path) -
     runs.add(AFTER, key=key(0), specialization="(float64,)", attributes=STORED)
     runs.add(AFTER, key=key(5), specialization="(int64,)", attributes=STORED)
 
-    assert {"(float64,)": Reason.LOST, "(int64,)": Reason.KEY_CHANGED} == {
+    assert {"(float64,)": Reason.LOST, "(int64,)": Reason.EXCESS} == {
         entry.instance.specialization: entry.why.reason
         for entry in runs.difference(tmp_path).entries
         if entry.why
@@ -379,7 +391,8 @@ After: run 22222222222222222222222222222222 of r.db
 Other outcome (1)
   shop.price
     1 loaded in 20.0 ms -> 1 compiled in 900 ms
-    under another key: source stamp (1 -> 2); 2 parts equal
+    nothing has changed: source stamp (1 -> 2); only the time stamp of the
+    source differs; 2 parts equal
 
 Slower (1)
   shop.tax (float64,)
@@ -432,10 +445,11 @@ def test_a_difference_is_as_its_schema_says(tmp_path: Path) -> None:
         "before": {"trips": 1, "compiled": 0, "loaded": 1, "rekeyed": 0, "own_ns": 20_000_000},
         "after": {"trips": 1, "compiled": 1, "loaded": 0, "rekeyed": 0, "own_ns": 900_000_000},
         "why": {
-            "reason": "key_changed",
-            "detail": None,
-            "differing": [{"name": "source_stamp", "before": "1", "after": "2"}],
+            "reason": "excess",
+            "detail": "only the time stamp of the source differs",
+            "differing": [{"name": "source_stamp", "kind": "stamp", "before": "1", "after": "2"}],
             "equal": ["options", "signature"],
+            "earlier": {"session": BEFORE.id, "seq": 0},
         },
     } == data["kernels"][0]
 

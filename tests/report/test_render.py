@@ -66,7 +66,7 @@ def test_the_summary_of_a_run_reads_like_this(tmp_path: Path) -> None:
     assert SHOP == re.sub(r"started \d+ d \d+ h ago", "started AGE ago", text)
 
 
-def test_changed_keys_read_like_this(tmp_path: Path) -> None:
+def test_reasons_read_like_this(tmp_path: Path) -> None:
     parts = dict.fromkeys(
         ("base_name", "bytecode", "closure", "cpu", "options", "signature", "source_digest", "triple"), "x"
     )
@@ -86,7 +86,9 @@ def test_changed_keys_read_like_this(tmp_path: Path) -> None:
         key=key(2),
         attributes=attributes(source_stamp="2", options="y"),
     )
-    unexplained = a_trip(WORKER, 1, "shop.tax", 3, 1, COMPILED, key=key(4))
+    unexplained = a_trip(
+        WORKER, 1, "shop.tax", 3, 1, COMPILED, key=key(4), attributes=attributes(source_stamp="1")
+    )
     text = printed(
         write_recording(
             tmp_path / "r.db", [first, again, other, replace(unexplained, seq=2, key=key(5)), unexplained]
@@ -95,15 +97,17 @@ def test_changed_keys_read_like_this(tmp_path: Path) -> None:
 
     assert (
         """
-Keys that differ from an earlier trip's
+Compiled again, and why
   shop.tax
-    1 trip compiled under another key: none of its known parts differs
+    1 trip: nothing has changed: no known part of the key differs
   shop.price
-    1 trip loaded under the same key: options differ; base name, bytecode,
-    closure, cpu, signature, source digest, source stamp, triple equal
+    1 trip: nothing has changed: source stamp (1 -> 2); only the time stamp of
+    the source differs; 8 parts equal
+
+Loaded, and not the same
   shop.price
-    1 trip compiled under another key: source stamp differs; base name,
-    bytecode, closure, cpu, options, signature, source digest, triple equal
+    1 trip: loaded although it was made with something else: options (x -> y); 8
+    parts equal
 """
         in text
     )
