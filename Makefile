@@ -6,7 +6,7 @@ DEMO_STORE := build/demo
 # Which coherent set of OpenTelemetry packages the tests run on.
 OTEL_SET ?= tests/constraints/otel-1.45.1.txt
 
-.PHONY: demo test lint docs bench matrix clean
+.PHONY: demo test lint docs bench matrix servers clean
 
 ## demo: run a real Numba program twice, cold and then warm, and print both summaries
 demo: $(VENV)/demo
@@ -17,7 +17,7 @@ demo: $(VENV)/demo
 	@NUMBA_CACHE_DIR=$(DEMO_STORE)/store $(BIN)/otel-kernel run --recording $(DEMO_STORE)/recording.db -- $(BIN)/python examples/numba_pricing.py
 
 ## test: lint, type checks, generated tables and the whole test suite
-test: lint
+test: lint servers
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 ## bench: print what otel-kernel costs; BENCH names benchmarks, or --write writes docs/benchmarks.md
@@ -32,6 +32,10 @@ matrix: $(VENV)/test
 ## docs: build the documentation site into build/docs; a link that leads nowhere fails it
 docs: $(VENV)/test
 	$(BIN)/sphinx-build --fresh-env --fail-on-warning --keep-going --quiet -d build/doctrees docs build/docs
+
+## servers: build the Collector and Jaeger of the tests, once, into ~/.cache/otel-kernel (needs go)
+servers: $(VENV)/test
+	@PYTHONPATH=tests $(BIN)/python -m servers
 
 lint: $(VENV)/test
 	$(BIN)/ruff check

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from servers.building import BUILD_SECONDS, PACKAGES, binary, built, missing
 from telemetry import CollectingSink, Telemetry
 
 from otel_kernel import faults, imports, patching, phases, pipeline, session, states
@@ -30,6 +31,26 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "faults_logged: our own faults are logged, as for users, and do not raise"
     )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the first tests that need a server wait until it is built."""
+    users = [item for item in items if "servers" in getattr(item, "fixturenames", ())]
+    if users and missing() is None and not all(binary(name).exists() for name in PACKAGES):
+        for item in users:
+            item.add_marker(pytest.mark.timeout(BUILD_SECONDS))
+
+
+@pytest.fixture(scope="session")
+def servers() -> None:
+    """The Collector and Jaeger, built; `servers.collector` and `servers.jaeger` start them."""
+    reason = missing()
+    if reason is not None:
+        if os.environ.get("OTEL_KERNEL_REQUIRE_ALL") == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    for name in PACKAGES:
+        built(name)
 
 
 @pytest.fixture(autouse=True)
