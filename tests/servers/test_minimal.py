@@ -1,6 +1,5 @@
 """The minimal configuration: a real program's trips through a real Collector into its file."""
 
-# ruff: noqa: SIM300 - the expected value comes first
 from __future__ import annotations
 
 import json
