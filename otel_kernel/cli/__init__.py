@@ -12,6 +12,7 @@ from otel_kernel import __version__
 from otel_kernel.cli.errors import said
 
 _COMMANDS: Final = {
+    "check": "otel_kernel.cli.check:check",
     "diff": "otel_kernel.cli.diff:diff",
     "doctor": "otel_kernel.cli.doctor:doctor",
     "explain": "otel_kernel.cli.explain:explain",

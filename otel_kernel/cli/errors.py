@@ -13,6 +13,7 @@ from otel_kernel.recording.errors import RecordingError
 
 DONE: Final = 0
 DIFFERS: Final = 1
+DOES_NOT_HOLD: Final = 1
 NEEDS_ATTENTION: Final = 1
 FAILED: Final = 2
 INTERRUPTED: Final = 130
@@ -30,8 +31,10 @@ class ExitCode(NamedTuple):
 EXIT_CODES: Final = (
     ExitCode(DONE, "all", "it is done, and all of every INPUT was read"),
     ExitCode(DIFFERS, "`diff --exit-code`", "something differs"),
+    ExitCode(DOES_NOT_HOLD, "`check`", "a check does not hold"),
     ExitCode(NEEDS_ATTENTION, "`doctor`", "something does not work"),
     ExitCode(FAILED, "all", "nothing could be done, or a part of an INPUT could not be read"),
+    ExitCode(FAILED, "`check`", "whether a check holds cannot be told, and none fails"),
     ExitCode(INTERRUPTED, "all but `run`", "interrupted, as by ^C"),
     ExitCode(PIPE_CLOSED, "all but `run`", "whoever reads the output has seen enough, as `head` does"),
 )

@@ -16,7 +16,8 @@ from otel_kernel.cli.reading import (
     takes_run,
     text_output,
 )
-from otel_kernel.report.opening import opened
+from otel_kernel.report.opening import Opened, opened
+from otel_kernel.report.ranks import by_rank
 from otel_kernel.report.scope import ALL, run_of
 from otel_kernel.report.summary import summarize
 
@@ -24,8 +25,13 @@ from otel_kernel.report.summary import summarize
 @click.command()
 @takes_input
 @takes_run
+@click.option(
+    "--by",
+    type=click.Choice(["rank"]),
+    help="Compare the ranks of a job instead: who compiled the same kernel, who loaded it, who waited for whom.",
+)
 @takes_json
-def report(spec: str, run: str | None, as_json: bool) -> int:
+def report(spec: str, run: str | None, by: str | None, as_json: bool) -> int:
     """Summarize the trips of INPUT: what took the time, what the store saved, what failed.
 
     INPUT is a recording, a file or pattern of files of JSON lines, as OTLP or as `export` writes them, or - for
@@ -34,7 +40,15 @@ def report(spec: str, run: str | None, as_json: bool) -> int:
     problems = Problems()
     with opened(spec, problems, read=reading) as recording:
         wanted = run if run is not None or recording.is_recording else ALL
-        summary = summarize(recording.connection, run_of(recording.connection, wanted, recording.name))
+        chosen = run_of(recording.connection, wanted, recording.name)
+        (_report_ranks if by else _report)(recording, chosen, as_json)
+    if not as_json:
+        print_left_out(recording.input)
+    return problems.exit_code()
+
+
+def _report(recording: Opened, run: str | None, as_json: bool) -> None:
+    summary = summarize(recording.connection, run)
     if as_json:
         from otel_kernel.report.as_json import report_json
 
@@ -43,5 +57,15 @@ def report(spec: str, run: str | None, as_json: bool) -> int:
         from otel_kernel.report.render import print_summary
 
         print_summary(summary, text_output())
-        print_left_out(recording.input)
-    return problems.exit_code()
+
+
+def _report_ranks(recording: Opened, run: str | None, as_json: bool) -> None:
+    ranks = by_rank(recording.connection, run, recording.name)
+    if as_json:
+        from otel_kernel.report.ranks_json import ranks_json
+
+        click.echo(json.dumps({**ranks_json(ranks), **left_out(recording.input)}))
+    else:
+        from otel_kernel.report.render_ranks import print_ranks
+
+        print_ranks(ranks, text_output())

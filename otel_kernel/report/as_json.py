@@ -22,6 +22,7 @@ def report_json(summary: Summary) -> dict[str, Any]:
         "spent_ns": summary.spent_ns,
         "saved": _saved(summary.saved),
         "layers": [_layer(layer) for layer in summary.layers],
+        "serving": [asdict(kernel) for kernel in summary.serving],
         "failed_trips": [asdict(trip) for trip in summary.failed],
         "unfinished_trips": [asdict(trip) for trip in summary.unfinished],
         "explained": [_explained(each) for each in summary.explained],

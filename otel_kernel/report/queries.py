@@ -14,7 +14,7 @@ from typing import Final
 _SCOPE: Final = """
 CREATE TEMP TABLE scope (
     session TEXT, seq INTEGER, parent_seq INTEGER, runtime TEXT, layer TEXT, kernel TEXT, internal INTEGER,
-    state TEXT, started_ns INTEGER, duration_ns INTEGER,
+    state TEXT, started_ns INTEGER, duration_ns INTEGER, phase TEXT,
     PRIMARY KEY (session, seq)
 ) WITHOUT ROWID
 """
@@ -53,7 +53,7 @@ SELECT
         WHEN abandoned IS NOT NULL THEN 'abandoned'
         ELSE 'unfinished'
     END,
-    started_ns, duration_ns
+    started_ns, duration_ns, phase
 FROM trips
 WHERE ?1 IS NULL OR session IN (SELECT id FROM sessions WHERE run = ?1)
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import IO, Final
 
 from rich.console import Console
@@ -11,6 +12,7 @@ from rich.text import Text
 
 from otel_kernel.report.console import STYLES, console_on, counts_text, print_entry
 from otel_kernel.report.explained import Explained
+from otel_kernel.report.late import LateKernel
 from otel_kernel.report.reasons import sentence
 from otel_kernel.report.summary import Counts, InternalLine, KernelLine, Layer, Saved, Summary
 from otel_kernel.report.words import count, duration, moment, safe, share
@@ -35,6 +37,7 @@ def render_summary(summary: Summary, console: Console) -> None:
         console.print(f"Time saved by the store: {_saved(summary.saved)}")
     for layer in summary.layers:
         _print_layer(layer, console)
+    _print_serving(summary, console)
     _print_explained(summary, console)
     _print_failed(summary, console)
     _print_unfinished(summary, console)
@@ -97,6 +100,34 @@ def _add_row(table: Table, line: KernelLine | InternalLine, kernel: str) -> None
     table.add_row(
         duration(line.own_ns), share(line.counts.loaded_share), counts_text(line.counts), Text(kernel)
     )
+
+
+def _print_serving(summary: Summary, console: Console) -> None:
+    if summary.serving:
+        trips = sum(kernel.trips for kernel in summary.serving)
+        console.print(Text(f"\nCompiled while serving ({trips})", style=f"bold {STYLES['failed']}"))
+        console.print(Padding(late_table(summary.serving), (0, 0, 0, 2)))
+
+
+def late_table(kernels: Sequence[LateKernel]) -> Table:
+    """Return what was not ready, the longest first."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("own time", justify="right", no_wrap=True)
+    table.add_column("trips", max_width=32)
+    table.add_column("kernel", overflow="fold")
+    shown = [kernel for kernel in kernels if not kernel.internal][:SHOWN_KERNELS]
+    for kernel in shown:
+        table.add_row(duration(kernel.own_ns), counts_text(_late_counts(kernel)), Text(safe(kernel.kernel)))
+    rest = [kernel for kernel in kernels if kernel not in shown]
+    if rest:
+        own_ns = sum(kernel.own_ns for kernel in rest)
+        counts = sum(map(_late_counts, rest), Counts())
+        table.add_row(duration(own_ns), counts_text(counts), count(len(rest), "more kernel"))
+    return table
+
+
+def _late_counts(kernel: LateKernel) -> Counts:
+    return Counts(compiled=kernel.compiled, failed=kernel.failed, unfinished=kernel.unfinished)
 
 
 def _print_explained(summary: Summary, console: Console) -> None:

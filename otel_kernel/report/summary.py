@@ -9,9 +9,11 @@ from dataclasses import dataclass, fields
 from itertools import groupby
 from typing import Final
 
+from otel_kernel.phases import SERVING
 from otel_kernel.recording.processes import ProcessId, is_alive
 from otel_kernel.report import queries
 from otel_kernel.report.explained import Explained, explained
+from otel_kernel.report.late import LateKernel, late_kernels
 
 LISTED: Final = 20
 """Failed, unfinished and explained trips that a summary names, the newest first."""
@@ -145,6 +147,8 @@ class Summary:
     """Union of the intervals of all trips in each process, summed over processes."""
     saved: Saved
     layers: tuple[Layer, ...]
+    serving: tuple[LateKernel, ...]
+    """What was compiled while the program served."""
     failed: tuple[FailedTrip, ...]
     """The newest; `counts.failed` is their whole number."""
     unfinished: tuple[UnfinishedTrip, ...]
@@ -172,6 +176,7 @@ def summarize(connection: sqlite3.Connection, run: str | None = None) -> Summary
         spent_ns=_spent_ns(connection, layers),
         saved=sum((layer.saved for layer in layers), Saved()),
         layers=layers,
+        serving=late_kernels(connection, SERVING),
         failed=tuple(FailedTrip(*row) for row in connection.execute(queries.FAILED, (LISTED,))),
         unfinished=_unfinished(connection),
         explained=explained(connection, LISTED),

@@ -23,6 +23,14 @@ def differs(recording: Path) -> int:
     return otel_kernel("diff", "--exit-code", recording).returncode
 
 
+def does_not_hold(recording: Path) -> int:
+    return otel_kernel("check", "--max-compile-seconds", "0", recording).returncode
+
+
+def cannot_be_told(recording: Path) -> int:
+    return otel_kernel("check", "--no-compile-after", "serving", recording).returncode
+
+
 def needs_attention(_recording: Path) -> int:
     return otel_kernel("doctor", "--runtime", "triton", "--otlp", "http://127.0.0.1:9").returncode
 
@@ -53,7 +61,11 @@ def pipe_closed(recording: Path) -> int:
 
 
 CASES: dict[ExitCode, Callable[[Path], int]] = dict(
-    zip(EXIT_CODES, (done, differs, needs_attention, failed, interrupted, pipe_closed), strict=True)
+    zip(
+        EXIT_CODES,
+        (done, differs, does_not_hold, needs_attention, failed, cannot_be_told, interrupted, pipe_closed),
+        strict=True,
+    )
 )
 
 
