@@ -35,14 +35,14 @@ def case(
     compiled_and_loaded: Callable[[Adapter], tuple[Report, Report]],
 ) -> Case:
     name = support.case_name(request.function.__name__)
-    reason = SUPPORT.cannot.get(adapter.runtime, {}).get(name)
-    if reason is not None:
-        pytest.skip(f"{adapter.runtime}: {reason}")
     spec = find_spec(adapter.module)
     if spec is None or spec.origin is None:  # a folder of tests of that name is no runtime
         if os.environ.get("OTEL_KERNEL_REQUIRE_ALL") == "1":
             pytest.fail(f"{adapter.module} is required here and cannot be imported")
         pytest.skip(f"{adapter.module} is not installed")
+    reason = SUPPORT.reason(adapter.runtime, name)
+    if reason is not None:
+        pytest.skip(f"{adapter.runtime}: {reason}")
     return Case(adapter, tmp_path, lambda: compiled_and_loaded(adapter))
 
 

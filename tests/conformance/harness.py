@@ -60,12 +60,19 @@ def instrumentor() -> KernelInstrumentor:
 
 
 def points() -> list[Any]:
-    """Return the points and slots of the runtime, with all their modules imported."""
+    """Return the points and slots that the runtime has, with all their modules imported."""
     importlib.import_module(adapter().module)
-    found = list(instrumentor().points())
-    for point in found:
-        importlib.import_module(point.module)
-    return found
+    return [point for point in instrumentor().points() if not point.optional or _is_there(point)]
+
+
+def _is_there(point: Any) -> bool:
+    try:
+        owner: Any = importlib.import_module(point.module)
+        for part in point.name.split("."):
+            owner = getattr(owner, part)
+    except (ImportError, AttributeError):
+        return False  # an older version does without
+    return True
 
 
 def wrap_points(wrapper: Callable[..., Any]) -> None:

@@ -12,6 +12,7 @@ import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -38,7 +39,14 @@ class Support:
 
     cases: list[str]
     cannot: dict[str, dict[str, str]]
-    """Reasons by runtime and case."""
+    """Reasons by runtime and case; `triton<3.5` says that only these versions of the runtime cannot."""
+
+    def reason(self, runtime: str, case: str) -> str | None:
+        """Return why the installed version of a runtime cannot have a case, or None if it can."""
+        for requirement, reasons in self.cannot.items():
+            if case in reasons and runtime_of(requirement) == runtime and _is_installed(requirement):
+                return reasons[case]
+        return None
 
     def to_text(self) -> str:
         """Return the list as it is committed."""
@@ -53,8 +61,28 @@ class Support:
         return _HEAD + "".join(lines)
 
     def _answer(self, runtime: str, case: str) -> str:
-        reason = self.cannot.get(runtime, {}).get(case)
-        return "yes" if reason is None else f"no: {reason}"
+        reasons = {
+            requirement: of[case]
+            for requirement, of in self.cannot.items()
+            if runtime_of(requirement) == runtime and case in of
+        }
+        if runtime in reasons:
+            return f"no: {reasons[runtime]}"
+        return "; ".join(("yes", *(f"no for {which}: {reason}" for which, reason in reasons.items())))
+
+
+def runtime_of(requirement: str) -> str:
+    """Return the runtime that a key of `cannot` is about."""
+    return requirement.partition("<")[0]
+
+
+def _is_installed(requirement: str) -> bool:
+    from packaging.requirements import Requirement
+
+    if "<" not in requirement:
+        return True
+    wanted = Requirement(requirement)
+    return version(wanted.name) in wanted.specifier
 
 
 def read() -> Support:

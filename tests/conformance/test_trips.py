@@ -64,7 +64,7 @@ def test_a_hit_in_memory_is_no_trip(case: Case) -> None:
 
     assert [once.values["main"]] == often.values["results"]
     assert len(once.trips) == len(often.trips)
-    assert len(often.trips) == len(often.spans)
+    assert len(once.spans) == len(often.spans)
 
 
 def test_a_launch_calls_as_much_python_as_without_us(case: Case) -> None:

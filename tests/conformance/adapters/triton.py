@@ -30,14 +30,22 @@ def _version() -> tuple[int, ...]:
 _DAMAGED: After = "raises RuntimeError" if _IS_REAL else "loaded"
 _DELETED: After = "compiled" if _version() >= (3, 8) else "raises KeyError"
 
+# 3.4 does not tell that a launch goes on to load, nor the device, nor how long the key takes.
+_TELLS_OF_LAUNCHES = _version() >= (3, 5)
+_LAUNCHED: dict[str, type | object] = {
+    "compute.kernel.device": "cuda:0",
+    "compute.kernel.stage.key": int,
+    "compute.kernel.stage.load": int,
+}
+
 _ALWAYS: dict[str, type | object] = {
+    **(_LAUNCHED if _TELLS_OF_LAUNCHES else {}),
     "code.function.name": "kernels.main_kernel",
     "code.file.path": str,
     "code.line.number": int,
     "compute.kernel.artifact.size": int,
     "compute.kernel.build": str,
-    "compute.kernel.device": "cuda:0",
-    "compute.kernel.device_loaded": True,
+    "compute.kernel.device_loaded": _TELLS_OF_LAUNCHES,
     "compute.kernel.identity": str,
     "compute.kernel.key.build_id": str,
     "compute.kernel.key.id": str,
@@ -48,8 +56,6 @@ _ALWAYS: dict[str, type | object] = {
     "compute.kernel.source.size": int,
     "compute.kernel.source.text": str,
     "compute.kernel.specialization": str,
-    "compute.kernel.stage.key": int,
-    "compute.kernel.stage.load": int,
     "compute.kernel.store.entry": str,
     "compute.kernel.store.kind": "triton.file",
     "compute.kernel.store.location": str,

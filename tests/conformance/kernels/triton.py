@@ -23,7 +23,11 @@ from conformance.adapter import Value
 @triton.jit
 def main_kernel(values: tl.tensor, size: tl.constexpr) -> None:
     index = tl.arange(0, size)
-    otk_secret_marker = tl.load(values + index) * 3
+    tripled = tl.load(values + index) * 3
+    # A comment for the assembler is in the IR of every version, the name of a variable in that of newer ones.
+    otk_secret_marker = tl.inline_asm_elementwise(
+        "mov.b32 $0, $1; // otk_secret_marker", "=r,r", [tripled], tl.float32, True, 1
+    )
     tl.store(values + index, otk_secret_marker + 1)
 
 
