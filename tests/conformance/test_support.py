@@ -23,9 +23,13 @@ def test_what_a_runtime_cannot_have_is_a_case_and_has_a_reason() -> None:
 
 
 def test_an_older_version_has_reasons_of_its_own() -> None:
-    known = support.Support(["a case"], {"pytest<0.1": {"a case": "too old"}, "pytest<1000": {"a case": "old"}})
+    known = support.Support(
+        ["a case"], {"pytest<0.1": {"a case": "too old"}, "pytest<1000": {"a case": "old"}}
+    )
 
     assert "old" == known.reason("pytest", "a case")
     assert known.reason("pytest", "another case") is None
     assert known.reason("hypothesis", "a case") is None
-    assert "| a case | yes; no for pytest<0.1: too old; no for pytest<1000: old |" in known.to_page(["pytest"])
+    assert "| a case | yes; no for pytest<0.1: too old; no for pytest<1000: old |" in known.to_page(
+        ["pytest"]
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Generator
@@ -43,6 +44,10 @@ class Module:
         if self.handle is None:
             self.handle = times
         return self.handle
+
+
+class OtherModule(Module):
+    """A class that a module can be given."""
 
 
 class Plain:
@@ -292,6 +297,21 @@ def test_object_that_waits_is_copied_and_pickled_as_it_is(start: Any) -> None:
     for each in (copy.copy(module), copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
         assert Module is type(each)
         assert vars(module) == vars(each)
+
+
+@pytest.mark.skipif(sys.implementation.name != "cpython", reason="about how CPython keeps attributes")
+def test_attributes_are_where_cpython_reads_them_quickly(start: Any) -> None:
+    moved = Module("moved")
+    moved.__class__ = OtherModule
+    shared: dict[str, Any] = moved.__dict__
+    module = start()("k")
+    module.load()
+    own: dict[str, Any] = module.__dict__
+
+    # A dictionary that shares its keys with the class is smaller, and slower.
+    assert sys.getsizeof(shared) < sys.getsizeof(dict(shared))
+    assert sys.getsizeof(dict(own)) == sys.getsizeof(own)
+    assert list(shared) == list(own)
 
 
 @pytest.mark.parametrize(("make", "method"), [(set, "copy"), (Plain, "load"), (bool, "conjugate")])
