@@ -33,6 +33,8 @@ class Slot:
     """Called inside an open trip of the runtime."""
     optional: bool = False
     """Whether the runtime is instrumented without this slot where it is missing."""
+    read_outside: Callable[[Mapping[str, Any]], None] | None = None
+    """Called where no trip of the runtime is open, as in its compile workers."""
 
     def __str__(self) -> str:
         return f"{self.module}.{self.name}"
@@ -75,6 +77,8 @@ class Chained:
                 open_trip = current()
                 if open_trip is not None and open_trip.runtime == self.runtime:
                     self.slot.read(open_trip, kwargs)
+                elif self.slot.read_outside is not None:
+                    self.slot.read_outside(kwargs)
             except Exception:
                 faults.caught(f"the reader of {self.slot}")
         return self.previous(*args, **kwargs) if self.previous is not None else None

@@ -59,6 +59,24 @@ def test_ours_tells_the_trip_and_is_gone_afterwards(acme: Any, telemetry: Teleme
     assert {} == vars(knobs)
 
 
+def test_a_callback_outside_of_any_trip_can_be_read(acme: Any, telemetry: Telemetry, knobs: Any) -> None:
+    reasons: list[str] = []
+    slot = Slot(
+        "acme.compiler",
+        "knobs.listener",
+        read_reason,
+        read_outside=lambda event: reasons.append(event["reason"]),
+    )
+    made = instrumentor(compile_point(), slot)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - a slot stands among points
+    made.instrument()
+    compile_with(acme, knobs)
+    knobs.listener(reason="outside of any trip")
+    made.uninstrument()
+
+    assert ["outside of any trip"] == reasons
+    assert ["it is new"] == [trip.attributes[semconv.REASON] for trip in telemetry.trips]
+
+
 def test_who_was_there_is_called_and_put_back(acme: Any, telemetry: Telemetry, knobs: Any) -> None:
     events: list[dict[str, Any]] = []
 
