@@ -11,9 +11,9 @@ or disabled) and why. A backward that is compiled when it first runs is outside 
 
 What the fields hold:
 
-- layer: `torch.inductor.graph`, `torch.inductor.cpp_kernel`; `torch.aot_inductor` for a graph that is compiled
-  into a package and for a package that is loaded; `torch.cpp_extension` for `load` and `load_inline`;
-  `torch.nvrtc` for `torch.cuda._compile_kernel`.
+- layer: `torch.inductor.graph`, `torch.inductor.cpp_kernel`, `torch.inductor.triton_kernel`;
+  `torch.aot_inductor` for a graph that is compiled into a package and for a package that is loaded;
+  `torch.cpp_extension` for `load` and `load_inline`; `torch.nvrtc` for `torch.cuda._compile_kernel`.
 - kernel: of a graph `module.qualname` of the frame, or of the module that torch has put a frame around, with
   `[forward]` or `[backward]`. Of a C++ kernel the name that the generated code gives it.
 - key of a graph: build text = torch's version, its commit and Inductor's hash of its own sources, a line each;
@@ -25,6 +25,13 @@ What the fields hold:
   `torch._inductor.config` that are not as they come (`config_changed`).
 - key of a C++ kernel: rest = the name of its files, which is a hash of source and command line. Of an
   extension: name, digest of its sources, flags; torch's own key of it is salted by the process.
+- key of a kernel of Triton's: rest = Triton's own key of each of its configurations, a line each. Triton's key
+  holds the version of `ptxas`, and torch brings another one than Triton: the components `made_in` (parent or
+  worker), `compiler` (what the key says) and `ptxas` (what ran) tell two keys of one kernel apart.
+- a kernel of Triton's that a worker has compiled is told of by the parent: it starts when the worker was asked,
+  and its duration leaves out the time that the answer lay there. Where otel-kernel is in the worker too, the
+  outcome is the worker's own (`outcome_from` = worker), else it is inferred from when Triton's store was
+  written. Triton's own instrumentor makes no second trip of it, and workers tell nothing.
 - outcome of a graph: rekeyed where the store had no entry under its key, it has kernels, and all of them were
   stored or in memory, so that lowering ran and the backend's compiler did not. A C++ kernel is compiled where
   the compiler ran for it in this process. An extension is compiled where ninja has written a new library.
@@ -35,10 +42,12 @@ What the fields hold:
   `header`, which a fresh store costs before its first kernel; `build` and `load` of a kernel.
 - members: the kernels that a graph has asked for.
 - abandoned: an entry of AOTAutograd's store whose graph is gone or cannot be loaded, a graph that Dynamo
-  answers by running plain Python (`suppress_errors`), an analysis that starts again.
+  answers by running plain Python (`suppress_errors`), an analysis that starts again; and what Inductor's tuners
+  try (tuning), each round of which has a span `tune {what}` around it.
 
 Not seen: `torch.cuda.jiterator`, whose compiler and store are in C++ and run at a launch, with no call into
-Python to wrap; C++ code of `torch.compile` that a package brings along; graphs of other backends.
+Python to wrap; C++ code of `torch.compile` that a package brings along; graphs of other backends; kernels that
+a stored graph in C++ (`cpp_wrapper`) loads by itself; candidates of a tuner that workers compile.
 A kernel that is in memory is no trip, nor is a call whose graph is.
 """
 
@@ -53,7 +62,9 @@ from typing import ClassVar
 
 from otel_kernel.instrumentor import KernelInstrumentor
 from otel_kernel.patching import Point
+from otel_kernel.slots import Slot
 from otel_kernel.stores import StoreLocation, named_by
+from otel_kernel.trip import tell_nothing_where
 
 __all__ = ["TorchInstrumentor"]
 
@@ -65,10 +76,12 @@ class TorchInstrumentor(KernelInstrumentor):
     module: ClassVar[str] = "torch"
     requires: ClassVar[str] = "torch >= 2.11, < 3"
 
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[Point | Slot, ...]:
         """Return the points in Dynamo, AOTAutograd, Inductor and the builders of extensions."""
         from otel_kernel.instrumentors.torch.points import POINTS
+        from otel_kernel.instrumentors.torch.workers import is_worker
 
+        tell_nothing_where(is_worker)
         return POINTS
 
     @classmethod

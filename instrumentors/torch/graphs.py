@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from otel_kernel import semconv
-from otel_kernel.instrumentors.torch import cpp_kernels, frames, keys
+from otel_kernel.instrumentors.torch import cpp_kernels, frames, keys, triton_kernels
 from otel_kernel.instrumentors.torch.aot_inductor import read_ahead_of_time
 from otel_kernel.instrumentors.torch.kernels import Kernels, kernels_of
 from otel_kernel.records import Abandoned, CompilationOutcome
@@ -55,7 +55,7 @@ def read_compile(call: Call) -> Generator[Begin, OpenTrip, None]:
     else:
         inner = getattr(trip.error, "inner_exception", None)
         if isinstance(inner, BaseException):
-            trip.say_of_error(error_type(inner))
+            trip.say_of_error(triton_kernels.worker_error(inner) or error_type(inner))
     kernels.tell(trip)
     _read_lookup(trip, lookup)
     if trip.outcome is not CompilationOutcome.LOADED:

@@ -5,9 +5,20 @@ from __future__ import annotations
 from typing import Final
 
 from otel_kernel.carry import carry
-from otel_kernel.instrumentors.torch import aot_inductor, cpp_kernels, extensions, frames, graphs, nvrtc
+from otel_kernel.instrumentors.torch import (
+    aot_inductor,
+    cpp_kernels,
+    extensions,
+    frames,
+    graphs,
+    nvrtc,
+    triton_kernels,
+    triton_tuning,
+    workers,
+)
 from otel_kernel.patching import Point
 from otel_kernel.shapes import notice, parent, probe, trip
+from otel_kernel.slots import Slot
 
 _FRAME = "torch._dynamo.convert_frame"
 _AUTOGRAD = "torch._functorch._aot_autograd.autograd_cache"
@@ -16,9 +27,11 @@ _COMPILE = "torch._inductor.compile_fx"
 _STORE = "torch._inductor.codecache"
 _GRAPH = "torch._inductor.graph"
 _POOL = "torch._inductor.async_compile"
+_HEURISTICS = "torch._inductor.runtime.triton_heuristics"
+_WORKER = "torch._inductor.compile_worker"
 _EXTENSION = "torch.utils.cpp_extension"
 
-POINTS: Final[tuple[Point, ...]] = (
+POINTS: Final[tuple[Point | Slot, ...]] = (
     # Entered under Dynamo's lock for every frame and every recompilation: a span around `torch.compile`'s own
     # wrapper would hold the wait for the lock. `torch._dynamo.callback` tells neither result nor reason.
     Point(_FRAME, "_compile", parent(frames.read_frame), ("code", "globals", "one_graph", "compile_id")),
@@ -60,6 +73,69 @@ POINTS: Final[tuple[Point, ...]] = (
     # Every run of the compiler: libraries, headers and attempts at an instruction set. Of a fresh store the
     # last two take most of the time of the first graph.
     Point("torch._inductor.cpp_builder", "CppBuilder.build", probe(cpp_kernels.read_compiler)),
+    # The source of a kernel of Triton's, whichever way it comes. Called once or twice a kernel: no trip.
+    Point(_POOL, "AsyncCompile.triton", notice(triton_kernels.read_request), ("source_code",), optional=True),
+    # A kernel that a worker compiles: the future is asked once, and raises what the worker has raised, where
+    # `precompile` is never reached. `_worker_compile_triton` itself is pickled by name.
+    Point(_STORE, "LambdaFuture.result", trip(triton_kernels.read_answer), optional=True),
+    # The only places with the time, the name and the source of what is asked for.
+    Point(f"{_WORKER}.subproc_pool", "SubprocPool.submit", notice(workers.read_submit), optional=True),
+    Point(
+        f"{_WORKER}.tracked_process_pool",
+        "TrackedProcessPoolExecutor.submit",
+        notice(workers.read_submit),
+        optional=True,
+    ),
+    # A kernel out of the bundle of a stored graph, which passes by Triton.
+    Point(_STORE, "StaticAutotunerFuture.result", trip(triton_kernels.read_bundled), optional=True),
+    # Inside of both, and by itself for a kernel that this process compiles: until the pool is ready, and for
+    # the candidates of a tuner. `run` is the launch.
+    Point(
+        _HEURISTICS,
+        "CachingAutotuner.precompile",
+        trip(triton_kernels.read_precompile),
+        ("warm_cache_only", "reload_kernel", "static_triton_bundle_key"),
+        optional=True,
+    ),
+    Point(_HEURISTICS, "CachingAutotuner._make_launchers", probe(triton_kernels.read_load), optional=True),
+    Point(
+        "torch._inductor.triton_bundler",
+        "TritonBundler.read_and_emit",
+        notice(triton_kernels.read_emitted),
+        ("bundle",),
+        optional=True,
+    ),
+    # In a worker: what it compiles, and where the word of it is taken off before the kernel is stored.
+    Point(_HEURISTICS, "CachingAutotuner._precompile_worker", notice(workers.read_work), optional=True),
+    Point(_HEURISTICS, "CachingAutotuner.restore_after_unpickle", notice(workers.read_return), optional=True),
+    Slot(
+        "triton.knobs",
+        "compilation.listener",
+        triton_kernels.read_listener,
+        optional=True,
+        read_outside=workers.read_work_listener,
+    ),
+    # The rounds of Inductor's tuners. `coordinate_descent_tuning` may be entered at every launch.
+    Point(
+        "torch._inductor.select_algorithm",
+        "AlgorithmSelectorCache.do_autotuning",
+        parent(triton_tuning.read_choice),
+        ("name",),
+        optional=True,
+    ),
+    Point(
+        "torch._inductor.select_algorithm",
+        "TritonTemplateCaller.precompile",
+        parent(triton_tuning.read_candidate),
+        optional=True,
+    ),
+    Point(
+        "torch._inductor.runtime.coordinate_descent_tuner",
+        "CoordescTuner.autotune",
+        parent(triton_tuning.read_descent),
+        optional=True,
+    ),
+    Point(_HEURISTICS, "CachingAutotuner._precompile_config", trip(triton_tuning.read_config), optional=True),
     # Ahead of time a graph goes through `_compile_fx_inner` as well, and its source through this.
     Point(
         _STORE,

@@ -57,6 +57,11 @@ class Report:
         return [span for span in self.of("span") if span["scope"].startswith("otel_kernel.")]
 
     @cached_property
+    def trip_spans(self) -> list[dict[str, Any]]:
+        """Those spans that stand for trips, and not for what is around them."""
+        return [span for span in self.spans if span["attributes"]["compute.kernel.role"] == "trip"]
+
+    @cached_property
     def values(self) -> dict[str, Any]:
         """The named values."""
         return {name: value for values in self.of("value") for name, value in values.items()}

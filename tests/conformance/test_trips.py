@@ -121,5 +121,7 @@ def test_a_suppressed_call_is_no_trip(case: Case, adapter: Adapter) -> None:
     report = case.run("trips:suppressed")
 
     assert {adapter.second_kernel} == {trip.kernel for trip in report.trips}
-    assert {adapter.second_kernel} == {span["attributes"]["compute.kernel.name"] for span in report.spans}
+    assert {adapter.second_kernel} == {
+        span["attributes"]["compute.kernel.name"] for span in report.trip_spans
+    }
     assert [] == [started for started in report.of("started") if started["kernel"] == adapter.main_kernel]
