@@ -1,4 +1,3 @@
-# ruff: noqa: SIM300 - the expected value comes first
 """Kernels of Triton that Inductor compiles here and in its workers: each is told of once, and here."""
 
 from __future__ import annotations
