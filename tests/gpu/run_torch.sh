@@ -28,7 +28,8 @@ PYTHON
 nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | sed 's/^/driver: /'
 
 "$python" tests/torch/programs/points.py || exit 1
-"$python" tests/gpu/torch_runs.py "$work" "${SECONDS_LIMIT:-430}" 2>"$out/torch_runs.err" | tee "$out/torch_runs.log"
+"$python" tests/gpu/torch_runs.py "$work" "${SECONDS_LIMIT:-430}" ${STORES:-} 2>"$out/torch_runs.err" | tee "$out/torch_runs.log"
 status=${PIPESTATUS[0]}
 tail -5 "$out/torch_runs.err"
+cp "$work/torch_runs.json" "$out"
 exit "$status"

@@ -2,7 +2,7 @@
 
     python torch_program.py MODEL [awaited] [graph] [tuned] [launches] [bare]
 
-MODEL is `base`, `train` or `broken`.
+MODEL is `base`, `train`, `broken` or `source`.
 """
 
 # Torch and Triton are half typed.
@@ -22,6 +22,9 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - as everybody calls it
 import triton
 import triton.language as tl
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from otel_kernel import faults, pipeline
 from otel_kernel.instrumentors.torch import TorchInstrumentor
@@ -62,6 +65,28 @@ def broken(x: Any) -> Any:
     return launched(user_broken, x.sin())
 
 
+SOURCE = """
+extern "C" __global__ void add_one(float* values, int size) {
+    int index = blockIdx.x * blockDim.x + threadIdx.x;
+    if (index < size) values[index] += 1.0f;
+}
+"""
+
+
+def from_source() -> Any:
+    """Compile CUDA source twice, as nothing of it is kept, and once in vain."""
+    values = torch.zeros(256, device="cuda")
+    for _ in range(2):
+        kernel = torch.cuda._compile_kernel(SOURCE, "add_one")
+        kernel(grid=(1, 1, 1), block=(256, 1, 1), args=[values, 256])
+    torch.cuda.synchronize()
+    try:
+        torch.cuda._compile_kernel("__global__ void wrong() { no_such_name; }", "wrong")
+    except Exception as error:
+        return [float(values.sum()), type(error).__name__]
+    return "nothing raised"
+
+
 class Sink:
     wants_start = False
 
@@ -91,6 +116,8 @@ def run() -> Any:
         for rows in (64, 96):
             compiled(torch.randn(rows, 256, device=device)).sum().backward()
         return None
+    if WORDS[0] == "source":
+        return from_source()
     if WORDS[0] == "broken":
         compiled = torch.compile(broken, **options)
         try:
@@ -133,10 +160,12 @@ def mean_of(compiled: Any, inputs: Any, count: int = 200) -> float:
 
 
 def main() -> None:
-    sink = Sink()
+    sink, spans = Sink(), InMemorySpanExporter()
     if "bare" not in WORDS:
         faults.reraise = os.environ.get("FAULTS") == "raised"
-        TorchInstrumentor().instrument(level="full")
+        provider = TracerProvider()
+        provider.add_span_processor(SimpleSpanProcessor(spans))
+        TorchInstrumentor().instrument(tracer_provider=provider, level="full")
         TritonInstrumentor().instrument()
         pipeline.add_sink(sink)
     if "awaited" in WORDS:
@@ -160,6 +189,15 @@ def main() -> None:
                 "pid": os.getpid(),
                 "kernels": kernels,
                 "trips": [{**trip.to_json(), "ir": None, "source": None} for trip in sink.trips],
+                "spans": [
+                    {
+                        "name": span.name,
+                        "id": f"{span.get_span_context().span_id:016x}",  # type: ignore[union-attr] # pyright: ignore[reportOptionalMemberAccess] - a span that has ended has one
+                        "parent": f"{span.parent.span_id:016x}" if span.parent else None,
+                        "status": span.status.description,
+                    }
+                    for span in spans.get_finished_spans()
+                ],
             }
         ),
     )
