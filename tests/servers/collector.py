@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ class Collector(Server):
         folder: where it runs; relative paths of the configuration are below it.
         changes: merged over the configuration as YAML is: lists are replaced.
         variables: for its environment.
+        arguments: beside the configuration.
     """
 
     def __init__(
@@ -31,6 +32,7 @@ class Collector(Server):
         *,
         changes: Mapping[str, Any] | None = None,
         variables: Mapping[str, str] | None = None,
+        arguments: Sequence[str] = (),
     ) -> None:
         self.grpc_port, self.http_port, self.metrics_port = free_ports(3)
         reader = {"pull": {"exporter": {"prometheus": {"host": "127.0.0.1", "port": self.metrics_port}}}}
@@ -48,8 +50,8 @@ class Collector(Server):
                 path = folder / f"{name}.yaml"
                 path.write_text(json.dumps(content))  # which is YAML too
                 configs.append(path)
-        arguments = [f"--config={each}" for each in configs]
-        super().__init__([built("collector"), *arguments], folder, variables)
+        files = [f"--config={each}" for each in configs]
+        super().__init__([built("collector"), *files, *arguments], folder, variables)
 
     def complaints(self) -> list[str]:
         """Return the lines of its log that are warnings or errors, or speak of what is deprecated."""
