@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from otel_kernel.inputs.problems import InputError, Problem
-from otel_kernel.inputs.sources import LinesFile, RecordingFile, Source, StandardInput, source_at
+from otel_kernel.inputs.sources import ContentFile, RecordingFile, Source, StandardInput, source_at
 from otel_kernel.mapping import NotATrip
 from otel_kernel.recording.errors import RecordingError
 from otel_kernel.records import Trip
@@ -52,12 +52,12 @@ class Input:
     @property
     def size(self) -> int:
         """Bytes of its files of lines, as far as they are known."""
-        return sum(source.size for source in self._sources if isinstance(source, LinesFile))
+        return sum(source.size for source in self._sources if isinstance(source, ContentFile))
 
     @property
     def position(self) -> int:
         """Bytes of them read so far."""
-        return sum(source.position for source in self._sources if isinstance(source, LinesFile))
+        return sum(source.position for source in self._sources if isinstance(source, ContentFile))
 
     def __iter__(self) -> Iterator[Trip | Problem]:
         finished: dict[str, set[int]] = defaultdict(set)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final, TypeAlias
 
-from otel_kernel.inputs.json_lines import read_line
+from otel_kernel.inputs.content import may_be_content, read_content
 from otel_kernel.inputs.problems import InputError, Problem
 from otel_kernel.mapping import NotATrip
 from otel_kernel.recording.reader import read_trips
@@ -19,9 +19,9 @@ from otel_kernel.texts import TextFiles
 _SQLITE: Final = b"SQLite format 3\0"
 
 _SNIFFED: Final = 64 * 1024
-"""Bytes from which is seen whether a file may hold JSON lines."""
+"""Bytes from which is seen whether a file may hold trips."""
 
-_HELP: Final = "name a recording, or a file of JSON lines"
+_HELP: Final = "name a recording, or a file of OTLP or of JSON lines"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class RecordingFile:
         return read_trips(self.path)
 
 
-class LinesFile:
-    """A file of JSON lines."""
+class ContentFile:
+    """A file of JSON lines or of OTLP protobuf."""
 
     def __init__(self, path: Path, size: int = 0) -> None:
         """Remember the file."""
@@ -53,30 +53,23 @@ class LinesFile:
         return self.size if self._file.closed else self._file.tell()
 
     def read(self, texts: TextFiles | None) -> Iterator[Trip | NotATrip | Problem]:
-        """Yield what the lines hold, or raise `InputError`."""
+        """Yield what the file holds, or raise `InputError`."""
         try:
             with self.path.open("rb") as self._file:
-                yield from _read_lines(self._file, str(self.path), texts)
+                yield from read_content(self._file, str(self.path), texts)
         except OSError as error:
             raise InputError(f"{self.path} cannot be read: {error.strerror or error}") from error
 
 
 class StandardInput:
-    """JSON lines on standard input."""
+    """Standard input, with what such a file holds."""
 
     def read(self, texts: TextFiles | None) -> Iterator[Trip | NotATrip | Problem]:
-        """Yield what the lines hold."""
-        return _read_lines(sys.stdin.buffer, "standard input", texts)
+        """Yield what it holds."""
+        return read_content(sys.stdin.buffer, "standard input", texts)
 
 
-Source: TypeAlias = "RecordingFile | LinesFile | StandardInput"
-
-
-def _read_lines(
-    lines: Iterable[bytes], name: str, texts: TextFiles | None
-) -> Iterator[Trip | NotATrip | Problem]:
-    for number, line in enumerate(lines, 1):  # in bytes, a line ends at "\n" and nowhere else
-        yield from read_line(line, f"{name}:{number}", texts)
+Source: TypeAlias = "RecordingFile | ContentFile | StandardInput"
 
 
 def source_at(path: Path) -> Source:
@@ -91,7 +84,7 @@ def source_at(path: Path) -> Source:
         if stat.S_ISDIR(mode):
             raise InputError(f"{path} is a folder: {_HELP}")
         if not stat.S_ISREG(mode):
-            return LinesFile(path)  # a pipe gives its bytes only once
+            return ContentFile(path)  # a pipe gives its bytes only once
         with path.open("rb") as file:
             start = file.read(_SNIFFED)
     except FileNotFoundError:
@@ -102,6 +95,6 @@ def source_at(path: Path) -> Source:
         return RecordingFile(path)
     if not start:
         raise InputError(f"{path} is empty: {_HELP}")
-    if not any(line.lstrip(b"\xef\xbb\xbf \t\r").startswith(b"{") for line in start.split(b"\n")):
-        raise InputError(f"{path} is neither a recording nor a file of JSON lines")
-    return LinesFile(path, status.st_size)
+    if not may_be_content(start):
+        raise InputError(f"{path} is neither a recording nor a file of OTLP or of JSON lines")
+    return ContentFile(path, status.st_size)

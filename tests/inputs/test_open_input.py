@@ -167,8 +167,8 @@ def test_a_bad_file_among_several_is_a_problem_and_the_others_count(tmp_path: Pa
 
     assert records == [each for each in read if isinstance(each, Trip)]
     assert [
-        f"{tmp_path}/b.jsonl is neither a recording nor a file of JSON lines",
-        f"{tmp_path}/c.jsonl is a folder: name a recording, or a file of JSON lines",
+        f"{tmp_path}/b.jsonl is neither a recording nor a file of OTLP or of JSON lines",
+        f"{tmp_path}/c.jsonl is a folder: name a recording, or a file of OTLP or of JSON lines",
     ] == problems_of(read)[:2]
     assert str(recording) in problems_of(read)[2]
 
@@ -182,9 +182,13 @@ def test_a_file_whose_name_looks_like_a_pattern_is_that_file(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("missing", None, "there is no file {}: name a recording, or a file of JSON lines"),
-        ("empty", b"", "{} is empty: name a recording, or a file of JSON lines"),
-        ("picture", b"\x89PNG\r\n\x1a\n\0\0", "{} is neither a recording nor a file of JSON lines"),
+        ("missing", None, "there is no file {}: name a recording, or a file of OTLP or of JSON lines"),
+        ("empty", b"", "{} is empty: name a recording, or a file of OTLP or of JSON lines"),
+        (
+            "picture",
+            b"\x89PNG\r\n\x1a\n\0\0",
+            "{} is neither a recording nor a file of OTLP or of JSON lines",
+        ),
         ("no*", None, "no file matches {}"),
     ],
 )
