@@ -43,6 +43,7 @@ lint: $(VENV)/test
 	$(BIN)/mypy
 	$(BIN)/pyright
 	$(BIN)/python docs/generate.py --check
+	$(BIN)/python -m generators --check
 	$(MAKE) --no-print-directory docs
 
 $(VENV)/uv:

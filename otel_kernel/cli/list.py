@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from typing import Final
 
 import click
 
@@ -16,9 +18,16 @@ from otel_kernel.cli.reading import (
 )
 from otel_kernel.inputs import Problem, open_input
 from otel_kernel.records import Trip
+from otel_kernel.report.scope import ALL
 from otel_kernel.report.selection import selected
 from otel_kernel.report.words import duration, moment, safe
 from otel_kernel.texts import TextFiles
+
+RECORD: Final = "record"
+STATES: Final = (RECORD, "failed", "abandoned", "unfinished")
+"""How a trip may have ended."""
+
+_TRACE: Final = re.compile(r"[0-9a-f]{32}").fullmatch
 
 
 @click.command("list")
@@ -29,19 +38,46 @@ from otel_kernel.texts import TextFiles
 @click.option(
     "--all", "everything", is_flag=True, help="Also trips that failed, were abandoned or never ended."
 )
-def list_trips(spec: str, run: str | None, as_json: bool, texts: TextFiles | None, everything: bool) -> int:
+@click.option(
+    "--state",
+    "states",
+    type=click.Choice(STATES),
+    multiple=True,
+    help="Only trips that ended like this, in place of the records; may be given several times.",
+)
+@click.option(
+    "--trace",
+    metavar="ID",
+    help="Only the trips of this trace, such as that of a request, of all runs if --run names none.",
+)
+def list_trips(
+    spec: str,
+    run: str | None,
+    as_json: bool,
+    texts: TextFiles | None,
+    everything: bool,
+    states: tuple[str, ...],
+    trace: str | None,
+) -> int:
     """List the records of INPUT, one a line.
 
     INPUT is a recording, a file or pattern of files of JSON lines, as OTLP or as `export` writes them, or - for
     such lines on standard input; by default the recording of this host.
     """
+    if trace is not None and not _TRACE(trace):
+        raise click.BadParameter(
+            f"{trace} is no id of a trace: 32 lower-case hex digits", param_hint="--trace"
+        )
+    if everything and states:
+        raise click.UsageError("--all lists every state: leave out --state")
+    wanted = STATES if everything else states or (RECORD,)
     problems = Problems()
     found = open_input(spec, texts=texts)
     output = text_output()
-    for each in selected(found, run, spec):
+    for each in selected(found, run if run is not None or trace is None else ALL, spec):
         if isinstance(each, Problem):
             problems(each)
-        elif everything or each.outcome is not None:
+        elif each.state in wanted and trace in (None, each.trace_id):
             output.write(json.dumps(each.to_json()) if as_json else _line(each))
             output.write("\n")
     return problems.exit_code()

@@ -32,6 +32,7 @@ BENCHMARKS = (
     "start_up",
     "in_memory",
     "million",
+    "clickhouse",
 )
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
 START, END = "<!-- what follows is written by `make bench BENCH=--write` -->\n", "<!-- until here -->\n"

@@ -13,7 +13,7 @@ from json_schemas import errors
 from report.shop import BEFORE, COMPILED, ENDED, LATEST, WEB, WORKER, a_trip
 from written_trips import write_otlp, write_recording
 
-from cli.command import otel_kernel
+from cli.command import otel_kernel, refusal
 from otel_kernel import __version__
 from otel_kernel.records import TextDigest, Trip
 from otel_kernel.texts import TextFiles
@@ -63,6 +63,33 @@ def test_list_prints_the_records_of_the_latest_run(recording: Path) -> None:
 
 def test_list_prints_every_trip_if_asked(recording: Path) -> None:
     assert list(LATEST) == read_list(otel_kernel("list", "--json", "--all", recording).stdout)
+
+
+def test_list_prints_the_trips_that_ended_as_asked(recording: Path) -> None:
+    def listed(*states: str) -> list[Trip]:
+        options = [option for state in states for option in ("--state", state)]
+        return read_list(otel_kernel("list", "--json", *options, recording).stdout)
+
+    assert [trip for trip in LATEST if trip.state == "failed"] == listed("failed")
+    assert [trip for trip in LATEST if trip.state in ("failed", "unfinished")] == listed(
+        "unfinished", "failed"
+    )
+    assert RECORDS == listed("record")
+
+
+def test_list_prints_the_trips_of_a_trace_in_whichever_run(tmp_path: Path) -> None:
+    of_request = replace(BEFORE[1], trace_id="1" * 32)
+    recording = write_recording(tmp_path / "r.db", (BEFORE[0], of_request, *LATEST))
+
+    assert [of_request] == read_list(otel_kernel("list", "--json", "--trace", "1" * 32, recording).stdout)
+    assert "" == otel_kernel("list", "--trace", "1" * 32, "--run", "222", recording).stdout
+
+
+def test_list_refuses_what_is_no_trace_and_states_beside_all(recording: Path) -> None:
+    assert refusal("list", "--trace", "11", recording) == (
+        "Invalid value for --trace: 11 is no id of a trace: 32 lower-case hex digits"
+    )
+    assert "--all lists every state" in refusal("list", "--all", "--state", "failed", recording)
 
 
 def test_list_takes_a_run_or_all(recording: Path) -> None:

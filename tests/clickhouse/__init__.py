@@ -1,0 +1,1 @@
+"""ClickHouse as the tests have it: chdb, with the table that the Collector's exporter makes."""

@@ -1,0 +1,1 @@
+"""The twelve questions, asked of a fleet of which the answers are known."""
