@@ -260,8 +260,8 @@ def _keep_attributes_near(watched: Any) -> None:
     """Let the attributes of an object be read quickly once it has its own class back.
 
     CPython keeps them in the object itself. Assigning a class moves them, for good, into a dictionary that
-    shares its keys with the class, and there the inline caches of 3.11 are of no use, which is several percent
-    of a launch. They are for a dictionary that has keys of its own.
+    shares its keys with the class, and there the interpreter's inline caches are of no use, which was seen to
+    cost several percent of a launch. They are for a dictionary that has keys of its own.
 
     Args:
         watched: what a call has just made, so that no other thread has it yet.
