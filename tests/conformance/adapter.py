@@ -89,6 +89,10 @@ def _no_variables(_store: Path) -> dict[str, str]:
     return {}
 
 
+def _cut_short(artifact: bytes) -> bytes:
+    return artifact[: len(artifact) // 2] + b"\xff" * 16
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adapter:
     """How one runtime is run by the suite."""
@@ -113,6 +117,8 @@ class Adapter:
     type of its value, or the value itself. A name that ends in `.*` stands for one or more of a family."""
     loaded: Mapping[str, type | object]
     """The same when it is loaded."""
+    corrupt: Callable[[bytes], bytes] = _cut_short
+    """Returns an artifact that is damaged, where one that is cut short would not do."""
     damaged: Mapping[Damage, After]
     """What `main()` comes to in a new process whose store has been damaged."""
     rejected: Mapping[Damage, bool] = field(default_factory=dict[Damage, bool])

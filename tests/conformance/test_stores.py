@@ -29,14 +29,13 @@ def check_after(after: After, report: Report, kernel: str) -> Trip:
     return trip
 
 
-def damage(entry: Path, kind: Damage) -> None:
+def damage(adapter: Adapter, entry: Path, kind: Damage) -> None:
     if kind == "deleted":
         entry.unlink()
     elif kind == "emptied":
         entry.write_bytes(b"")
     else:
-        data = entry.read_bytes()
-        entry.write_bytes(data[: len(data) // 2] + b"\xff" * 16)
+        entry.write_bytes(adapter.corrupt(entry.read_bytes()))
 
 
 def check_damage(case: Case, adapter: Adapter, kind: Damage) -> None:
@@ -46,7 +45,7 @@ def check_damage(case: Case, adapter: Adapter, kind: Damage) -> None:
     assert [] != entries
 
     for entry in entries:
-        damage(entry, kind)
+        damage(adapter, entry, kind)
     trip = check_after(adapter.damaged[kind], case.run("stores:main"), adapter.main_kernel)
 
     assert adapter.rejected.get(kind, False) == ("compute.kernel.store.rejected" in trip.attributes)

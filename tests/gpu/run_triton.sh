@@ -31,7 +31,7 @@ nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | sed 's
 
 # Processes take longer to start than to compile: several at a time, where pytest can.
 workers=()
-"$python" -c "import xdist" 2>/dev/null && workers=(-n 8)
+"$python" -c "import xdist" 2>/dev/null && workers=(-n "$(nproc)")
 
 # Runs a part of the suite and prints its last lines.
 run() {
@@ -39,8 +39,8 @@ run() {
   shift
   echo "== $name"
   local started=$SECONDS
-  "$python" -m pytest -q -p no:cacheprovider -p no:benchmark --timeout 240 "$@" >"$out/triton_$name.log" 2>&1 || failed=1
-  grep -E "^(FAILED|ERROR)|(passed|failed|error)" "$out/triton_$name.log" | tail -15
+  "$python" -m pytest -q -p no:cacheprovider -p no:benchmark --timeout 240 --durations 3 "$@" >"$out/triton_$name.log" 2>&1 || failed=1
+  grep -E "^(FAILED|ERROR)|(passed|failed|error)|s (call|setup) " "$out/triton_$name.log" | tail -15
   echo "($((SECONDS - started)) s)"
 }
 
