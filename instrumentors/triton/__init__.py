@@ -27,6 +27,10 @@ What the fields hold:
 - stages: `key` (the first key of a process hashes Triton's own library), `ir`, each stage of the backend,
   `store`, `load`; `lookup` where the store had it. Without ours in `knobs.compilation.listener` only `key`
   and `load` are known, and the outcome is inferred.
+- references: a module's own name for `triton.compile`, imported before us, and the copies that kernels keep are
+  replaced too, and put back. One that is held elsewhere since before, such as in a default argument or a
+  closure, is not seen: of such a compile Triton tells its listener, but neither when it began, nor that it
+  failed, nor the options that the key is made of, and there would be nothing to end at the load.
 - tuning: `@triton.autotune` runs its trips inside a span `tune {kernel}`, and a configuration that the tuner
   discards is abandoned.
 """

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import pickle
+import sys
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -14,13 +16,18 @@ import triton.compiler
 import triton.compiler.compiler
 import triton_kernels as kernels
 from telemetry import Telemetry
-from triton_device import floats
+from triton.compiler import ASTSource
+from triton_device import CUDA, floats
 
 from otel_kernel.instrumentors.triton import TritonInstrumentor
 
 
 def names_of_compile() -> list[Any]:
     return [triton.compile, triton.compiler.compile, triton.compiler.compiler.compile]
+
+
+def source_of_scale() -> Any:
+    return ASTSource(kernels.scale, {"values": "*fp32", "size": "constexpr"}, {"size": 64})
 
 
 @pytest.fixture
@@ -45,6 +52,37 @@ def test_a_function_that_was_launched_before_us_is_seen(telemetry: Telemetry, or
     kernels.scale[(1,)](floats(16), size=16)
     assert [original] * 5 == [*names_of_compile(), kernels.scale.compile, kernels.shift.compile]
     assert ["triton_kernels.scale", "triton_kernels.shift"] == [trip.kernel for trip in telemetry.trips]
+
+
+def test_a_name_that_a_program_has_imported_before_us_is_seen(
+    telemetry: Telemetry, original: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program: Any = ModuleType("program")  # has said: from triton.compiler import compile as make
+    program.make = triton.compiler.compile
+    monkeypatch.setitem(sys.modules, "program", program)
+
+    TritonInstrumentor().instrument()
+    program.make(source_of_scale(), target=CUDA)
+    assert triton.compile is program.make
+    TritonInstrumentor().uninstrument()
+    program.make(source_of_scale(), target=CUDA)
+
+    assert original is program.make
+    assert ["triton_kernels.scale"] == [trip.kernel for trip in telemetry.trips]
+
+
+def test_a_module_that_imports_itself_late_is_left_alone(
+    original: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Lazy(ModuleType):
+        def __getattribute__(self, name: str) -> Any:
+            raise AssertionError(f"{name} is asked for")
+
+    monkeypatch.setitem(sys.modules, "lazy", Lazy("lazy"))
+    TritonInstrumentor().instrument()
+    TritonInstrumentor().uninstrument()
+
+    assert {original} == set(names_of_compile())
 
 
 def test_two_functions_of_one_name_are_both_seen(telemetry: Telemetry, original: Any) -> None:
