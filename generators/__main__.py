@@ -11,13 +11,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from generators import clickhouse, fleet, questions
+from generators import clickhouse, dashboards, fleet, questions
 
 ROOT: Final = Path(__file__).parent.parent
 
 FILES: Final[dict[str, Callable[[], str]]] = {
     "collector-config/clickhouse/view.sql": clickhouse.view,
     "collector-config/clickhouse/table.sql": clickhouse.table,
+    "collector-config/grafana/fleet.json": dashboards.FLEET.to_json,
+    "collector-config/grafana/release.json": dashboards.RELEASE.to_json,
     "docs/fleet.jsonl": fleet.trips,
     "docs/questions.md": questions.page,
 }
