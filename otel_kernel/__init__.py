@@ -11,10 +11,12 @@ import sys
 TYPE_CHECKING = False  # `typing` alone would cost a process more than all the rest of our start
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from contextlib import AbstractContextManager
     from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "instrument", "phase", "uninstrument"]
+__all__ = ["__version__", "incoming_context", "instrument", "outgoing_context", "phase", "uninstrument"]
 
 
 def instrument(**options: Any) -> None:
@@ -51,3 +53,21 @@ def phase(name: str) -> None:
     from otel_kernel import phases
 
     phases.enter(name)
+
+
+def outgoing_context() -> dict[str, str]:
+    """Return the current trace context, to go along in a message to another process."""
+    from otel_kernel import propagation
+
+    return propagation.outgoing()
+
+
+def incoming_context(carrier: Mapping[str, str] | None) -> AbstractContextManager[None]:
+    """Return a context manager: what compiles inside belongs to the trace that the message came from.
+
+    Args:
+        carrier: what `outgoing_context` returned in the other process; nothing changes with None.
+    """
+    from otel_kernel import propagation
+
+    return propagation.incoming(carrier)

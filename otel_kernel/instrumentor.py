@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from otel_kernel import faults, imports, options, pending, pipeline, states
+from otel_kernel import faults, imports, options, pending, pipeline, session, states
 from otel_kernel.boot import RUNTIMES
 from otel_kernel.patching import MissingPointError, Patch, Point
 from otel_kernel.slots import Chained, Slot
@@ -75,6 +75,11 @@ class KernelInstrumentor(BaseInstrumentor):  # type: ignore[misc] # untyped upst
         """Return where the store is, without importing the runtime; None where that is not known."""
         return None
 
+    @classmethod
+    def rank(cls) -> tuple[int, int] | None:
+        """Return rank and world size as the runtime's process group tells, without starting one."""
+        return None
+
     _patches: dict[Point | Slot, Patch | Chained]
     _missing: set[Point | Slot]
     _refused: bool
@@ -117,6 +122,7 @@ class KernelInstrumentor(BaseInstrumentor):  # type: ignore[misc] # untyped upst
         for hook in self._hooks:
             imports.cancel(hook)
         self._hooks.clear()
+        session.ask_no_more(self.rank)
         self._restore()
         pending.release(self.runtime)
         states.ended(self)
@@ -144,6 +150,7 @@ class KernelInstrumentor(BaseInstrumentor):  # type: ignore[misc] # untyped upst
             else:
                 for point in there:
                     self._miss(point, f"{point} does not exist")
+        session.ask_for_rank(self.rank)
 
     def _patch(self, points: Iterable[Point | Slot], _module: ModuleType) -> None:
         for point in points:

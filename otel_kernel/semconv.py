@@ -539,13 +539,18 @@ PHASE: Final = _define(
     "serving",
 )
 RANK: Final = _define(
-    "compute.kernel.rank", int, "conditional", "the launcher's environment tells", "Rank of the process.", "3"
+    "compute.kernel.rank",
+    int,
+    "conditional",
+    "the runtime's process group or the launcher's environment tells",
+    "Rank of the process.",
+    "3",
 )
 WORLD_SIZE: Final = _define(
     "compute.kernel.world_size",
     int,
     "conditional",
-    "the launcher's environment tells",
+    "the runtime's process group or the launcher's environment tells",
     "Number of ranks.",
     "8",
 )

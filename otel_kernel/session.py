@@ -6,10 +6,18 @@ import itertools
 import os
 import re
 import secrets
+from collections.abc import Callable
+from typing import TypeAlias
 
+from otel_kernel import faults
 from otel_kernel.records import Session
 
 RUN_VARIABLE = "OTEL_KERNEL_RUN"
+
+RankSource: TypeAlias = "Callable[[], tuple[int, int] | None]"
+"""Tells rank and world size of this process, or None where it does not know."""
+
+_rank_sources: list[RankSource] = []
 
 # Launchers name rank and size of the world differently; the first pair that is set wins.
 _RANK_VARIABLES = (
@@ -50,8 +58,31 @@ def next_seq() -> int:
     return next(_seq)
 
 
+def ask_for_rank(source: RankSource) -> None:
+    """Ask `source` for the rank from here on, before the environment is asked."""
+    _rank_sources.append(source)
+
+
+def ask_no_more(source: RankSource) -> None:
+    """Do not ask `source` any more."""
+    if source in _rank_sources:
+        _rank_sources.remove(source)
+
+
 def rank() -> tuple[int, int | None] | None:
-    """Return (rank, world size or None) as the launcher's environment tells, or None."""
+    """Return (rank, world size or None) as a runtime's process group or the launcher's environment tells, or None.
+
+    The group comes first: where one launcher's task starts several workers itself, as a model server does, the
+    environment is that of the task.
+    """
+    for source in _rank_sources:
+        try:
+            found = source()
+        except Exception:
+            faults.caught("asking a runtime for the rank")
+            continue
+        if found is not None:
+            return found
     environ = os.environ
     for rank_variable, size_variable in _RANK_VARIABLES:
         value = environ.get(rank_variable)

@@ -39,6 +39,7 @@ What the fields hold:
 
 from __future__ import annotations
 
+import sys
 from types import ModuleType
 from typing import ClassVar
 
@@ -61,6 +62,14 @@ class JaxInstrumentor(KernelInstrumentor):
         from otel_kernel.instrumentors.jax.points import POINTS
 
         return POINTS
+
+    @classmethod
+    def rank(cls) -> tuple[int, int] | None:
+        """Return what `jax.distributed` tells, once it is initialized."""
+        distributed = sys.modules.get("jax._src.distributed")
+        if distributed is None or distributed.global_state.client is None:
+            return None
+        return distributed.global_state.process_id, distributed.global_state.num_processes
 
     @classmethod
     def store_location(cls) -> StoreLocation:

@@ -8,8 +8,6 @@ import time
 from collections.abc import Generator
 from typing import Any
 
-from jax._src import distributed
-
 from otel_kernel import semconv
 from otel_kernel.instrumentors.jax import keys, store
 from otel_kernel.instrumentors.jax.lowering import Lowered, lowered
@@ -179,10 +177,6 @@ def _read_place(call: Call, trip: OpenTrip) -> None:
         more = f"..{here[-1].id} ({len(here)})" if len(here) > 1 else ""
         trip.set(semconv.DEVICE, f"{target.partition(':')[0]}:{here[0].id}{more}")
         trip.set(semconv.DEVICE_LOADED, here[0].platform == "cpu")
-    process = distributed.global_state
-    if process.client is not None:
-        trip.set(semconv.RANK, process.process_id)
-        trip.set(semconv.WORLD_SIZE, process.num_processes)
 
 
 def _target(device: Any, backend: Any) -> str:

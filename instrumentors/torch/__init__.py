@@ -56,6 +56,7 @@ from __future__ import annotations
 import getpass
 import os
 import re
+import sys
 import tempfile
 from pathlib import Path
 from typing import ClassVar
@@ -83,6 +84,14 @@ class TorchInstrumentor(KernelInstrumentor):
 
         tell_nothing_where(is_worker)
         return POINTS
+
+    @classmethod
+    def rank(cls) -> tuple[int, int] | None:
+        """Return what `torch.distributed` tells, once it is initialized."""
+        distributed = sys.modules.get("torch.distributed")
+        if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+            return None
+        return distributed.get_rank(), distributed.get_world_size()
 
     @classmethod
     def store_location(cls) -> StoreLocation:

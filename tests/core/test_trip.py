@@ -151,6 +151,38 @@ def test_rank_is_what_the_launcher_says(
     assert expected == session.rank()
 
 
+def test_rank_is_what_a_process_group_says_before_the_launcher(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    answers: list[tuple[int, int] | None] = [None, (3, 8)]
+
+    def group() -> tuple[int, int] | None:
+        return answers.pop(0)
+
+    session.ask_for_rank(group)
+    asked = [session.rank(), session.rank()]
+    session.ask_no_more(group)
+
+    assert [(0, 1), (3, 8), (0, 1)] == [*asked, session.rank()]
+
+
+@pytest.mark.faults_logged
+def test_a_process_group_that_raises_is_passed_over(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("RANK", "2")
+
+    def group() -> tuple[int, int] | None:
+        raise AttributeError("global_state")
+
+    session.ask_for_rank(group)
+    found = session.rank()
+    session.ask_no_more(group)
+
+    assert 2 == (found or [None])[0]
+    assert 1 == len(caplog.records)
+
+
 # Key, identity, stages.
 
 
