@@ -17,10 +17,11 @@ import time
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from statistics import median, quantiles
 from typing import Any
 
-LAUNCHES = 20_000
-ROUNDS = 7
+LAUNCHES = 2_000
+ROUNDS = 50
 TESTS = Path(__file__).parents[1]
 
 
@@ -75,19 +76,30 @@ def first_calls(torch: Any, kernels: Any, trips: list[Any]) -> dict[str, Any]:
 
 
 def launches(torch: Any, kernels: Any, _trips: list[Any]) -> dict[str, Any]:
-    """Time launches of a kernel that is in memory; the least of some rounds, in us."""
+    """Time launches of kernels that are in memory, in turns with us and without; us of each round."""
+    from opentelemetry.sdk.trace import TracerProvider
+
+    from otel_kernel.instrumentors.triton import TritonInstrumentor
+
+    triton: Any = import_module("triton")
+    provider = TracerProvider(shutdown_on_exit=False)
     values = torch.ones(64, device="cuda")
-    launch = kernels.scale[(1,)]
-    launch(values, size=64)
-    best = float("inf")
+    told: dict[str, list[float]] = {"without": [], "with us": [], "without again": []}
     for _ in range(ROUNDS):
-        torch.cuda.synchronize()
-        started = time.perf_counter()
-        for _ in range(LAUNCHES):
+        for word, taken in told.items():
+            if word == "with us":
+                TritonInstrumentor().instrument(tracer_provider=provider)
+            launch = triton.jit(kernels.scale.fn)[(1,)]
             launch(values, size=64)
-        best = min(best, time.perf_counter() - started)
-        torch.cuda.synchronize()
-    return {"launch_us": best / LAUNCHES * 1e6}
+            torch.cuda.synchronize()
+            started = time.perf_counter()
+            for _ in range(LAUNCHES):
+                launch(values, size=64)
+            taken.append((time.perf_counter() - started) / LAUNCHES * 1e6)
+            torch.cuda.synchronize()
+            if word == "with us":
+                TritonInstrumentor().uninstrument()
+    return told
 
 
 def capture(torch: Any, kernels: Any, trips: list[Any]) -> dict[str, Any]:
@@ -139,15 +151,17 @@ def main(folder: Path) -> None:
                         f" (key {told['key_ms']:.1f}, load {told['load_ms']:.1f})"
                     )
                 print(f"{state} {name} kernel, {word}: call {told['call_ms']:.1f} ms{trip}")
-    rounds = [
-        [run("launches", folder / "launches", with_us=with_us)["launch_us"] for with_us in (False, True)]
-        for _ in range(2)
-    ]
-    without, with_us_too = (min(column) for column in zip(*rounds, strict=True))
+    rounds = run("launches", folder / "launches", with_us=False)
     print(
-        f"launch: {without:.2f} us without, {with_us_too:.2f} us with us,"
-        f" ratio {with_us_too / without:.3f} (least of {2 * ROUNDS} x {LAUNCHES})"
+        f"launch without us: least {min(rounds['without']):.2f} us, median {median(rounds['without']):.2f} us"
     )
+    for word in ("with us", "without again"):
+        ratios = [one / other for one, other in zip(rounds[word], rounds["without"], strict=True)]
+        low, middle, high = quantiles(ratios, n=4)
+        print(
+            f"launch {word}, ratio to without: {middle:.3f} ({low:.3f} to {high:.3f}),"
+            f" {ROUNDS} rounds of {LAUNCHES} launches in turns"
+        )
     for with_us in (False, True):
         told = run("capture", folder / f"capture-{with_us}", with_us=with_us)
         print(f"first call inside a capture, {'with us' if with_us else 'without'}: {json.dumps(told)}")
