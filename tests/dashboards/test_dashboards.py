@@ -132,7 +132,8 @@ def test_sql_finds_something_in_the_fleet(database: Database, query: str) -> Non
     assert [] != database.rows(query)
 
 
-def _every_expr() -> dict[str, str]:
+def every_expr() -> dict[str, str]:
+    """Return the PromQL of both dashboards by its place, as Grafana sends it."""
     found = {f"{name}: {title}": expr for name in NAMES for title, expr in queries(name, "expr").items()}
     for title, expr in found.items():
         for name, value in INTERVALS.items():
@@ -145,9 +146,7 @@ def test_promql_is_valid(tmp_path: Path) -> None:
     reason = missing()
     if reason:
         pytest.skip(reason)
-    rules = [
-        {"record": f"panel:{number}", "expr": expr} for number, expr in enumerate(_every_expr().values())
-    ]
+    rules = [{"record": f"panel:{number}", "expr": expr} for number, expr in enumerate(every_expr().values())]
     path = tmp_path / "panels.yaml"
     path.write_text(json.dumps({"groups": [{"name": "panels", "rules": rules}]}))
 
@@ -174,7 +173,7 @@ def test_promql_asks_for_metrics_and_labels_that_there_are() -> None:
     }
     made |= {f"{name}_{part}" for name in made for part in ("count", "sum", "bucket")}
     labels = {name.replace(".", "_") for metric in semconv.METRICS.values() for name in metric.attributes}
-    for title, expr in _every_expr().items():
+    for title, expr in every_expr().items():
         asked = set(re.findall(r"\b(?:\w+:)*compute_kernel\w*(?::\w+)*", expr))
 
         assert asked <= recorded | made | labels, (title, asked - recorded - made - labels)

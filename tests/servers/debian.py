@@ -20,11 +20,29 @@ PACKAGES: Final[dict[Program, str]] = {
 }
 """The package of each program."""
 
+TEMPLATES: Final = Path("/usr/share/prometheus/alertmanager")
+"""Where Debian's Alertmanager reads its templates, wherever it is itself."""
+
 
 def missing() -> str | None:
     """Return what is needed to get the programs and not there, or None."""
     tools = [tool for tool in ("apt-get", "dpkg-deb") if not shutil.which(tool)]
     return f"Prometheus comes from Debian packages, and {' and '.join(tools)} is not here" if tools else None
+
+
+def alertmanager_missing() -> str | None:
+    """Return what is needed to start Alertmanager and not there, or None."""
+    if missing() is None and not TEMPLATES.exists() and not os.access(TEMPLATES.parents[1], os.W_OK):
+        return f"Alertmanager needs its templates in {TEMPLATES}, where only root may put them"
+    return missing()
+
+
+def alertmanager() -> Path:
+    """Return Alertmanager, after putting its templates where it reads them if need be."""
+    program = binary("prometheus-alertmanager")
+    if not TEMPLATES.exists():
+        shutil.copytree(program.parents[2] / TEMPLATES.relative_to("/"), TEMPLATES, dirs_exist_ok=True)
+    return program
 
 
 def binary(program: Program) -> Path:

@@ -9,7 +9,7 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import ClassVar, Final, TypeVar
 
 READY: Final = "Everything is ready"
 """What a Collector, and Jaeger, which is one, logs when all of it has started."""
@@ -42,6 +42,9 @@ class Server:
         variables: for its environment, beside those of the tests.
     """
 
+    ready: ClassVar[str] = READY
+    """What it logs when it is."""
+
     def __init__(
         self, command: Sequence[str | Path], folder: Path, variables: Mapping[str, str] | None = None
     ) -> None:
@@ -63,13 +66,13 @@ class Server:
             RuntimeError: it ended, or was not ready in time; the message has the end of its log.
         """
         assert self._process is None, "it runs already"
-        before = self.log.count(READY)
+        before = self.log.count(self.ready)
         with self.log_file.open("ab") as log:
             self._process = subprocess.Popen(
                 self._command, cwd=self.folder, env=self._environment, stdout=log, stderr=log
             )
         deadline = time.monotonic() + PATIENCE
-        while self.log.count(READY) == before:
+        while self.log.count(self.ready) == before:
             if self._process.poll() is not None or time.monotonic() > deadline:
                 self.kill()
                 raise RuntimeError(f"{' '.join(self._command)} is not ready:\n{self.log[-4000:]}")
