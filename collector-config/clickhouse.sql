@@ -2,6 +2,7 @@
 -- kernel trips with typed columns. For ClickHouse 24.8 or later:
 --
 --   clickhouse-client --multiquery < clickhouse.sql
+--   clickhouse-client --multiquery --database otel < clickhouse/view.sql
 
 CREATE DATABASE IF NOT EXISTS otel;
 
@@ -67,7 +68,8 @@ TTL toDate(Timestamp) + toIntervalDay(90)
 SETTINGS ttl_only_drop_parts = 1;
 
 -- One row a trip. A map gives '' for a name that is not there, so what may be absent is asked for first. A batch that
--- was sent twice is here twice: count distinct (session, seq).
+-- was sent twice is here twice: count distinct (session, seq). clickhouse/view.sql replaces it by one with all that
+-- a trip has, its outcome an enumeration and its key numbers.
 CREATE VIEW IF NOT EXISTS otel.kernel_trips AS
 SELECT
     SpanAttributes['compute.kernel.session.id'] AS session,

@@ -182,7 +182,14 @@ def test_cause_mutes_its_effect_for_the_same_service_alone(
     _add(alertmanager, effect, job="shop/stock")
 
     def states() -> list[tuple[str, str]]:
-        command = [binary("amtool"), f"--alertmanager.url={alertmanager.url}", "alert", "query", "-o", "json"]
+        command: list[str | Path] = [
+            binary("amtool"),
+            f"--alertmanager.url={alertmanager.url}",
+            "alert",
+            "query",
+            "-o",
+            "json",
+        ]
         every = subprocess.run([*command, "--active", "--inhibited"], check=True, capture_output=True).stdout
         return sorted(
             (alert["labels"]["job"], alert["status"]["state"])

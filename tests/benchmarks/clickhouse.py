@@ -99,24 +99,26 @@ QUERIES: Final = {
 
 def figures() -> dict[str, dict[str, float]]:
     """Return for each query the milliseconds that it takes on the view, the table, and the table's rows as they are."""
-    database = Database()
-    database.run(_FILL)
-    database.run(clickhouse.view())
-    database.run("CREATE VIEW kernel_trips_view AS " + clickhouse.select())
-    database.run(clickhouse.table())
-    database.run("OPTIMIZE TABLE kernel_trips_table FINAL")
-    (one,) = database.rows(
-        "SELECT session, trace_id, toString(assumeNotNull(key_id)) AS key_id FROM kernel_trips_table LIMIT 1 OFFSET 500000"
-    )
-    found: dict[str, dict[str, float]] = {}
-    for name, query in QUERIES.items():
-        for field, value in one.items():
-            query = query.replace(f"@{field}", f"'{value}'" if field != "key_id" else f"toUInt128('{value}')")
-        found[name] = {
-            relation: 1000 * min(_seconds(database, query.format(relation)) for _ in range(_TIMES))
-            for relation in ("kernel_trips_view", "kernel_trips", "kernel_trips_table")
-        }
-    return found
+    with Database() as database:
+        database.run(_FILL)
+        database.run(clickhouse.view())
+        database.run("CREATE VIEW kernel_trips_view AS " + clickhouse.select())
+        database.run(clickhouse.table())
+        database.run("OPTIMIZE TABLE kernel_trips_table FINAL")
+        (one,) = database.rows(
+            "SELECT session, trace_id, toString(assumeNotNull(key_id)) AS key_id FROM kernel_trips_table LIMIT 1 OFFSET 500000"
+        )
+        found: dict[str, dict[str, float]] = {}
+        for name, query in QUERIES.items():
+            for field, value in one.items():
+                query = query.replace(
+                    f"@{field}", f"'{value}'" if field != "key_id" else f"toUInt128('{value}')"
+                )
+            found[name] = {
+                relation: 1000 * min(_seconds(database, query.format(relation)) for _ in range(_TIMES))
+                for relation in ("kernel_trips_view", "kernel_trips", "kernel_trips_table")
+            }
+        return found
 
 
 def _seconds(database: Database, query: str) -> float:

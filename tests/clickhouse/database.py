@@ -2,44 +2,75 @@
 
 from __future__ import annotations
 
-import atexit
 import itertools
 import json
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from opentelemetry.sdk.trace import ReadableSpan
 
-_FOLDER: Final = Path(__file__).parent
-EXPORTERS_TABLES: Final = tuple((_FOLDER / name).read_text() for name in ("otel_traces.sql", "otel_logs.sql"))
+TABLES: Final = (Path(__file__).parents[2] / "collector-config" / "clickhouse.sql").read_text()
+"""Of the Collector's exporter, as they are deployed."""
 
 
-@cache
-def _server() -> Any:
-    """Return the one ClickHouse that a process can have."""
-    chdb: Any = import_module("chdb.session")  # half typed
-    folder = tempfile.mkdtemp(prefix="clickhouse-")
-    server = chdb.Session(folder)
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    atexit.register(server.close)
-    return server
+class _Server:
+    """The one ClickHouse that a process can have, for as long as a database is open."""
+
+    def __init__(self) -> None:
+        self._open = 0
+        self._session: Any = None
+        self._folder = ""
+
+    def opened(self) -> None:
+        """Start it, if it is the first database."""
+        if not self._open:
+            chdb: Any = import_module("chdb.session")  # half typed
+            self._folder = tempfile.mkdtemp(prefix="clickhouse-")
+            self._session = chdb.Session(self._folder)
+        self._open += 1
+
+    def closed(self) -> None:
+        """End it, if it was the last one."""
+        self._open -= 1
+        if not self._open:
+            self._session.close()
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def query(self, database: str, statement: str, parameters: Mapping[str, str]) -> Any:
+        """Return what a statement answers, a JSON object a row."""
+        self._session.query(f"USE {database}")
+        return self._session.query(statement, "JSONEachRow", params=dict(parameters))
+
+
+_server = _Server()
 
 
 class Database:
-    """A new database with the exporter's tables."""
+    """A new database with the tables that the Collector's exporter fills, to be closed."""
 
     _numbers: ClassVar = itertools.count()
 
     def __init__(self) -> None:
+        _server.opened()
         self.name = f"otel_{next(self._numbers)}"
-        _server().query(f"CREATE DATABASE {self.name}")
-        for table in EXPORTERS_TABLES:
-            self.run(table)
+        _server.query("default", f"CREATE DATABASE {self.name}", {})
+        self.run(TABLES.replace("otel.", f"{self.name}."))
+        for table in ("otel_traces", "otel_logs"):
+            self.run(f"ALTER TABLE {table} REMOVE TTL")  # tests write what is older
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close it."""
+        _server.closed()
 
     def run(self, script: str) -> None:
         """Execute statements."""
@@ -73,9 +104,7 @@ class Database:
         self._query(f"INSERT INTO {table} FORMAT JSONEachRow {lines}")
 
     def _query(self, statement: str, parameters: Mapping[str, str] | None = None) -> Any:
-        server = _server()
-        server.query(f"USE {self.name}")
-        return server.query(statement, "JSONEachRow", params=dict(parameters or {}))
+        return _server.query(self.name, statement, parameters or {})
 
 
 def statements(script: str) -> Sequence[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
@@ -22,11 +23,11 @@ MODEL, SCORE = "shop.model.Ranker.forward", "shop.kernels.score"
 
 
 @pytest.fixture(scope="module")
-def database() -> Database:
-    made = Database()
-    made.run(clickhouse.view())
-    made.insert(span for process in processes() for span in spans(process))
-    return made
+def database() -> Iterator[Database]:
+    with Database() as made:
+        made.run(clickhouse.view())
+        made.insert(span for process in processes() for span in spans(process))
+        yield made
 
 
 def _asked(database: Database, name: str, now: str, columns: str) -> list[tuple[Any, ...]]:
@@ -69,8 +70,6 @@ def test_what_the_store_does_not_take_is_listed_with_the_reason(database: Databa
 
 def test_storm_is_one_process_that_compiles_one_kernel_again_and_again() -> None:
     noon_ns = 1_796_040_000 * 10**9
-    database = Database()
-    database.run(clickhouse.view())
     of_one = (
         with_ids(
             a_record(seq, started_ns=noon_ns + seq, attributes={semconv.SPECIALIZATION: f"n={seq % 40}"})
@@ -88,11 +87,13 @@ def test_storm_is_one_process_that_compiles_one_kernel_again_and_again() -> None
         )
         for seq in range(60)
     )
-    database.insert(span_of(trip) for trips in (of_one, of_many, starting) for trip in trips)
+    with Database() as database:
+        database.run(clickhouse.view())
+        database.insert(span_of(trip) for trips in (of_one, of_many, starting) for trip in trips)
 
-    assert [("5" * 32, "shop.discount", 60, 40)] == _asked(
-        database, "recompilation-storms", "2026-11-30 12:30:00", "session kernel compiled specializations"
-    )
+        assert [("5" * 32, "shop.discount", 60, 40)] == _asked(
+            database, "recompilation-storms", "2026-11-30 12:30:00", "session kernel compiled specializations"
+        )
 
 
 def test_every_file_says_which_alert_it_is_for() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -21,10 +22,10 @@ NOW_NS = 1_796_000_000 * 10**9
 
 
 @pytest.fixture
-def database() -> Database:
-    made = Database()
-    made.run(clickhouse.view())
-    return made
+def database() -> Iterator[Database]:
+    with Database() as made:
+        made.run(clickhouse.view())
+        yield made
 
 
 def with_table(database: Database) -> Database:

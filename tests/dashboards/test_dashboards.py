@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
@@ -73,11 +74,11 @@ def every_sql() -> list[Any]:
 
 
 @pytest.fixture(scope="module")
-def database() -> Database:
-    made = Database()
-    made.run(clickhouse.view())
-    made.insert(span for process in processes() for span in spans(process))
-    return made
+def database() -> Iterator[Database]:
+    with Database() as made:
+        made.run(clickhouse.view())
+        made.insert(span for process in processes() for span in spans(process))
+        yield made
 
 
 @pytest.mark.parametrize(("name", "made"), [("fleet", FLEET), ("release", RELEASE)])

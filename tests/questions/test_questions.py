@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -130,29 +131,27 @@ ANSWERS: Final[dict[str, tuple[str, list[tuple[Any, ...]]]]] = {
 
 
 @pytest.fixture(scope="module")
-def of_the_view() -> Database:
-    database = Database()
-    database.run(clickhouse.view())
-    fleet = processes()
-    database.insert(span for process in fleet for span in spans(process))
-    database.insert_events(row for process in fleet for row in start_events(process))
-    return database
+def of_the_view() -> Iterator[Database]:
+    with Database() as database:
+        database.run(clickhouse.view())
+        fleet = processes()
+        database.insert(span for process in fleet for span in spans(process))
+        database.insert_events(row for process in fleet for row in start_events(process))
+        yield database
 
 
 @pytest.fixture(scope="module")
-def of_the_table() -> Database:
+def of_the_table() -> Iterator[Database]:
     """The same, sent twice, and read from the table."""
-    database = Database()
-    database.run(clickhouse.view())
-    database.run(clickhouse.table())
-    database.run(
-        "ALTER TABLE kernel_trips_table REMOVE TTL"
-    )  # the fleet is of one day, the tests are run on any
-    fleet = processes()
-    for _ in range(2):
-        database.insert(span for process in fleet for span in spans(process))
-    database.insert_events(row for process in fleet for row in start_events(process))
-    return database
+    with Database() as database:
+        database.run(clickhouse.view())
+        database.run(clickhouse.table())
+        database.run("ALTER TABLE kernel_trips_table REMOVE TTL")  # the fleet is of one day
+        fleet = processes()
+        for _ in range(2):
+            database.insert(span for process in fleet for span in spans(process))
+        database.insert_events(row for process in fleet for row in start_events(process))
+        yield database
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ COMPOSE: dict[str, Any] = yaml.safe_load((CONFIGURATIONS / "compose.yaml").read_
 CHECKED = {
     "alertmanager": "tests/alerts, by amtool",
     "clickhouse.sql": "tests/clickhouse, by chdb",
+    "clickhouse/view.sql": "tests/clickhouse, by chdb",
     "jaeger.yaml": "below, by Jaeger",
     "otelcol.yaml": "tests/servers/test_production.py, by the Collector",
     "prometheus": "tests/alerts, by promtool",

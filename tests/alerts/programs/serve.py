@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numba
+from numba.core.errors import TypingError
 
 
 def discount(price: Any) -> Any:
@@ -20,5 +21,5 @@ bad: Any = numba.njit(broken)
 print(good(10.0))
 try:
     bad(10.0)
-except numba.core.errors.TypingError:
+except TypingError:
     print("broken")
