@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -16,6 +17,7 @@ from numba.core import config
 
 NUMBA = version("numba")
 LLVMLITE = version("llvmlite")
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 LLVM = ".".join(map(str, llvm_binding.llvm_version_info))
 
 # Settings of the process that change the machine code and are in no key of Numba's.

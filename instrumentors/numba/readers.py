@@ -17,6 +17,7 @@ from otel_kernel import semconv
 from otel_kernel.instrumentors.numba.fields import (
     LLVM,
     NUMBA,
+    PYTHON,
     Target,
     build_text,
     code_digest,
@@ -285,6 +286,7 @@ def _read_key(
             "cpu_features": target.features,
             "numba": NUMBA,
             "llvm": LLVM,
+            "python": PYTHON,
             "options": options_text(options),
         },
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,7 @@ def test_the_components_of_a_key(stored: tuple[Report, Report]) -> None:
     assert "fastmath=True" in components["options"]
     assert "OPT=3" in components["options"]
     assert numba_version == components["numba"]
+    assert f"{sys.version_info.major}.{sys.version_info.minor}" == components["python"]
     assert f"cpu:{components['cpu']}" == trip.attributes["compute.kernel.target"]
     assert components["cpu_features"].startswith("blake2b:")
     assert hashlib.sha256(b"").hexdigest() == components["closure"]

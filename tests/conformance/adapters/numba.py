@@ -34,6 +34,7 @@ _STORED: dict[str, type | object] = {
     "compute.kernel.key.component.llvm": str,
     "compute.kernel.key.component.numba": str,
     "compute.kernel.key.component.options": str,
+    "compute.kernel.key.component.python": str,
     "compute.kernel.key.component.signature": "(int64,)",
     "compute.kernel.key.component.source_digest": str,
     "compute.kernel.key.component.source_stamp": str,
