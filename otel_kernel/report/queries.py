@@ -179,10 +179,13 @@ GROUP BY runtime, layer
 """
 """The same for each layer by itself, summed over processes."""
 
-SAVED: Final = """
+_TOOK: Final = "coalesce(compilations.duration_ns, trips.compilation_original_ns)"
+
+SAVED: Final = f"""
 SELECT
-    scope.runtime, scope.layer, count(*), count(*) - count(compilations.duration_ns),
-    CAST(total(max(0, compilations.duration_ns - scope.duration_ns)) AS INTEGER)
+    scope.runtime, scope.layer, count(*), count(*) - count({_TOOK}),
+    count({_TOOK}) - count(compilations.duration_ns),
+    CAST(total(max(0, {_TOOK} - scope.duration_ns)) AS INTEGER)
 FROM scope
 CROSS JOIN trips USING (session, seq)  -- CROSS: in this order
 LEFT JOIN compilations USING (key_id, key_build_id, layer)
@@ -190,7 +193,8 @@ LEFT JOIN covered ON covered.session = scope.session AND covered.seq = scope.seq
 WHERE scope.state = 'loaded' AND covered.seq IS NULL
 GROUP BY scope.runtime, scope.layer
 """
-"""Runtime, layer, outermost loaded trips, those without a known compilation, and the time saved by the others."""
+"""Runtime, layer, outermost loaded trips, those without a known time to compile, those with what the artifact
+remembers of it, and the time saved by the known ones."""
 
 _NEWEST: Final = """
 FROM scope

@@ -62,12 +62,16 @@ def _spent_means(processes: int) -> str:
 def _saved(saved: Saved) -> str:
     if saved.unknown == saved.trips:
         return f"unknown, no compilation of {count(saved.trips, 'loaded trip')} is at hand"
-    known = duration(saved.ns)
-    if not saved.unknown:
-        return known
-    return (
-        f"{known}, unknown for {saved.unknown} of {saved.trips} loaded trips ({share(saved.unknown_share)})"
-    )
+    parts = [duration(saved.ns)]
+    if saved.remembered:
+        parts.append(
+            f"{saved.remembered} of {count(saved.trips, 'loaded trip')} by what the artifact remembers"
+        )
+    if saved.unknown:
+        parts.append(
+            f"unknown for {saved.unknown} of {count(saved.trips, 'loaded trip')} ({share(saved.unknown_share)})"
+        )
+    return ", ".join(parts)
 
 
 def _print_layer(layer: Layer, console: Console) -> None:

@@ -74,7 +74,9 @@ class Saved:
     trips: int = 0
     """Loaded trips inside no other loaded one."""
     unknown: int = 0
-    """Those of which no compilation under the same key is in the input."""
+    """Those of which no compilation under the same key is in the input, and whose artifact remembers none."""
+    remembered: int = 0
+    """Those of which the artifact's own memory tells what its compilation took."""
     ns: int = 0
     """Of the others; one that took longer to load than to compile counts as nothing saved."""
 
@@ -84,7 +86,12 @@ class Saved:
         return self.unknown / self.trips if self.trips else None
 
     def __add__(self, other: Saved) -> Saved:
-        return Saved(self.trips + other.trips, self.unknown + other.unknown, self.ns + other.ns)
+        return Saved(
+            self.trips + other.trips,
+            self.unknown + other.unknown,
+            self.remembered + other.remembered,
+            self.ns + other.ns,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +195,8 @@ def _layers(connection: sqlite3.Connection) -> tuple[Layer, ...]:
         (runtime, layer): ns for runtime, layer, ns in connection.execute(queries.LAYERS_SPENT)
     }
     saved: dict[tuple[str, str], Saved] = defaultdict(Saved)
-    for runtime, layer, trips, unknown, ns in connection.execute(queries.SAVED):
-        saved[runtime, layer] = Saved(trips, unknown, ns)
+    for runtime, layer, *numbers in connection.execute(queries.SAVED):
+        saved[runtime, layer] = Saved(*numbers)
     layers: list[Layer] = []
     rows = connection.execute(queries.KERNELS)
     for (runtime, layer), group in groupby(rows, key=lambda row: (row[0], row[1])):

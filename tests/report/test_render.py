@@ -158,6 +158,20 @@ def test_saved_time_that_is_wholly_unknown_is_not_zero(tmp_path: Path) -> None:
     assert "0 ns saved" not in text
 
 
+def test_saved_time_says_where_it_is_known_from(tmp_path: Path) -> None:
+    remembering = {semconv.ORIGINAL_NS: 2_000_000_000}
+    trips = [
+        a_trip(WEB, 0, "k", 0, 500, LOADED, key=key(1), attributes=remembering),
+        a_trip(WEB, 1, "k", 1000, 1, LOADED),
+    ]
+    said = re.sub(r"\s+", " ", printed(write_recording(tmp_path / "r.db", trips)))
+
+    assert (
+        "Time saved by the store: 1.50 s, 1 of 2 loaded trips by what the artifact remembers, unknown for 1 of 2 "
+        "loaded trips (50%)" in said
+    )
+
+
 def test_nothing_is_said_to_be_nothing(tmp_path: Path) -> None:
     assert "No trips.\n" == printed(write_otlp(tmp_path / "spans.jsonl", ()))
 

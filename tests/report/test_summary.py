@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from written_trips import write_otlp, write_recording
 
-from otel_kernel.records import INT64_MAX, Trip
+from otel_kernel import semconv
+from otel_kernel.records import INT64_MAX, AttributeValue, Trip
 from otel_kernel.report.opening import opened
 from otel_kernel.report.scope import run_of
 from otel_kernel.report.summary import (
@@ -29,6 +30,7 @@ from report.shop import (
     BEFORE,
     COMPILED,
     DEAD_PID,
+    EARLIER,
     ENDED,
     LATEST,
     LOADED,
@@ -136,6 +138,35 @@ def test_a_compilation_of_another_layer_tells_nothing(tmp_path: Path) -> None:
     keyless = a_trip(WEB, 2, "k", 1000, 100, LOADED)
 
     assert Saved(trips=2, unknown=2, ns=0) == summary_of_trips(tmp_path, made, loaded, keyless).saved
+
+
+def remembering(ns: int) -> dict[str, AttributeValue]:
+    return {semconv.ORIGINAL_NS: ns}
+
+
+def test_without_a_compilation_the_artifact_tells_what_it_took(tmp_path: Path) -> None:
+    loaded = a_trip(WEB, 0, "k", 0, 100, LOADED, key=key(1), attributes=remembering(ms(700)))
+    forgetful = a_trip(WEB, 1, "k", 1000, 100, LOADED, key=key(2))
+
+    assert (
+        Saved(trips=2, unknown=1, remembered=1, ns=ms(600))
+        == summary_of_trips(tmp_path, loaded, forgetful).saved
+    )
+
+
+def test_a_compilation_that_is_at_hand_counts_more_than_what_the_artifact_tells(tmp_path: Path) -> None:
+    made = a_trip(EARLIER, 0, "k", -5000, 500, COMPILED, key=key(1))
+    loaded = a_trip(WEB, 0, "k", 0, 100, LOADED, key=key(1), attributes=remembering(ms(700)))
+
+    assert (
+        Saved(trips=1, unknown=0, remembered=0, ns=ms(400)) == summary_of_trips(tmp_path, made, loaded).saved
+    )
+
+
+def test_a_memory_in_whole_seconds_never_makes_a_loss(tmp_path: Path) -> None:
+    below_a_second = a_trip(WEB, 0, "jit(k)", 0, 100, LOADED, key=key(1), attributes=remembering(0))
+
+    assert Saved(trips=1, unknown=0, remembered=1, ns=0) == summary_of_trips(tmp_path, below_a_second).saved
 
 
 def test_a_child_that_outlives_its_parent_leaves_no_negative_time(tmp_path: Path) -> None:
