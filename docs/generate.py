@@ -29,12 +29,19 @@ ROOT = Path(__file__).parent.parent
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))  # a checkout need not be installed for its tables
 
-from otel_kernel import semconv  # noqa: E402 - see above
+sys.path.append(str(ROOT / "tests"))
+
+from explain.changes import CHANGES  # noqa: E402 - see above
+
+from otel_kernel import semconv  # noqa: E402
 from otel_kernel.boot import RUNTIMES  # noqa: E402
 from otel_kernel.cli import otel_kernel as command_line  # noqa: E402
 from otel_kernel.cli.errors import EXIT_CODES  # noqa: E402
 from otel_kernel.instrumentor import KernelInstrumentor  # noqa: E402
 from otel_kernel.recording import schema  # noqa: E402
+from otel_kernel.report.components import KINDS, Kind  # noqa: E402
+from otel_kernel.report.reasons import PHRASES  # noqa: E402
+from otel_kernel.report.why import Reason  # noqa: E402
 
 _BEGIN = re.compile(r"<!-- generated:(?P<name>\S+) -->")
 _END = "<!-- /generated -->"
@@ -213,6 +220,31 @@ def _example(name: str) -> str:
     return "\n".join(("```", f"$ otel-kernel {' '.join(arguments)}", *lines, "```", ""))
 
 
+def _changes() -> str:
+    rows: list[Sequence[str]] = []
+    for change in CHANGES:
+        if change.reason is None:
+            said = "it was loaded"
+        else:
+            said = PHRASES[Reason(change.reason)]
+            if change.parts:
+                said += f": {', '.join(name.replace('_', ' ') for name in change.parts)}"
+        report = ""
+        if change.thread:
+            repository, _, number = change.thread.partition("#")
+            report = f"[{change.thread}](https://github.com/{repository}/issues/{number})"
+        rows.append((change.runtime, change.what, said, report))
+    return _table(("Runtime", "What changes", "What is said", "Report"), rows)
+
+
+def _kinds() -> str:
+    rows: list[Sequence[str]] = []
+    for kind in Kind:
+        names = sorted(name for name, of in KINDS.items() if of is kind)
+        rows.append((_code(kind.value), ", ".join(map(_code, names)) or "all others"))
+    return _table(("Tells of", "Parts"), rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "attributes": _attributes,
     "metrics": _metrics,
@@ -221,6 +253,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "recording": _recording,
     "commands": _commands,
     "exit-codes": _exit_codes,
+    "changes": _changes,
+    "kinds": _kinds,
     **{f"runtime-{name}": partial(_runtime, name) for name in _INSTRUMENTORS},
     **{f"options-{name}": partial(_options_of, name) for name in _COMMANDS},
     **{f"example-{name}": partial(_example, name) for name in _EXAMPLES},

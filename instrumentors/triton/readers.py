@@ -282,6 +282,7 @@ def _read_kernel(trip: OpenTrip, kernel: Any) -> None:
             trip.set_ir(ir)
         if knobs.compilation.always_compile:
             trip.set(semconv.REASON, "TRITON_ALWAYS_COMPILE is set")
+            trip.set(semconv.STORE_LOOKUP, "bypass")
     source = next((texts[name] for name in _BACKEND_SOURCES if name in texts), None)
     if isinstance(source, str):
         trip.set_source(source)

@@ -145,7 +145,8 @@ def compared(
     """
     if _NONE in (before, after):  # a record without a key has only its attributes to compare
         before = after = _NONE
-    ones, twos = _parts(before, attributes_before), _parts(after, attributes_after)
+    known = tuple(None not in both for both in zip(attributes_before, attributes_after, strict=True))
+    ones, twos = _parts(before, attributes_before, known), _parts(after, attributes_after, known)
     names = sorted(ones.keys() | twos.keys(), key=lambda name: (_ORDER[kind_of(name)], name))
     return Comparison(
         tuple(
@@ -157,10 +158,10 @@ def compared(
     )
 
 
-def _parts(components: str, attributes: tuple[str | None, ...]) -> dict[str, str]:
+def _parts(components: str, attributes: tuple[str | None, ...], known: tuple[bool, ...]) -> dict[str, str]:
     parts = {name: str(value) for name, value in json.loads(components).items()}
     told = {kind_of(name) for name in parts if name not in FOLLOWING}
-    for kind, value in zip(_BY_ATTRIBUTE, attributes, strict=True):
-        if kind not in told and value is not None:
+    for kind, value, is_known in zip(_BY_ATTRIBUTE, attributes, known, strict=True):
+        if kind not in told and is_known and value is not None:
             parts[kind.value] = value
     return parts

@@ -153,6 +153,8 @@ def _changed(record: Record, found: Record, comparison: Comparison) -> Why:
             detail = "the function itself is the same: a comment, a function that it calls, or something else in its file"
         elif reason is Reason.EXCESS:
             detail = "only the time stamp of the source differs"
+        elif reason is Reason.STORE_LOCATION and record.location is None and record.stored == 0:
+            reason, detail = Reason.STORE_OFF, record.store_reason
         elif reason is Reason.STORE_LOCATION:
             detail = "the place of the store is part of the key"
     elif record.identity is not None and found.identity is not None and not is_same:

@@ -137,3 +137,10 @@ def test_real_runs_are_explained(real_recording: Path) -> None:
 def lines_of(recording: Path) -> list[Any]:
     listed = otel_kernel("list", "--json", recording).stdout
     return [json.loads(line) for line in listed.splitlines()]
+
+
+def test_the_summary_of_a_run_says_why(real_recording: Path) -> None:
+    said = " ".join(otel_kernel("report", real_recording).stdout.split())
+
+    assert "Compiled again, and why" in said
+    assert "other code: source digest" in said

@@ -13,7 +13,7 @@ import pytest
 from written_trips import write_recording
 
 from otel_kernel import semconv
-from otel_kernel.records import CompilationOutcome, KernelCacheKey, Session, Trip
+from otel_kernel.records import AttributeValue, CompilationOutcome, KernelCacheKey, Session, Trip
 from otel_kernel.report.components import Kind, Part
 from otel_kernel.report.explained import Explained
 from otel_kernel.report.explanation import explain_kernel
@@ -56,6 +56,7 @@ class Story:
             **{
                 semconv.KEY_COMPONENT + name: value
                 for name, value in {**PARTS, **parts, **(more or {})}.items()
+                if key is not None
             },
         }
         trip = a_trip(
@@ -250,6 +251,61 @@ def test_only_the_newest_are_listed(tmp_path: Path) -> None:
 
     assert kernels[:1:-1] == [entry.kernel.kernel for entry in story.explained(tmp_path, run=2)]
 
+
+def compiled_twice(path: Path, second_at_ms: int) -> Reason | None:
+    """Return why a kernel was compiled that another process had begun to compile at 0 ms, for 100 ms."""
+    stored: dict[str, AttributeValue] = {semconv.STORE_STORED: True, semconv.STORE_LOCATION: "/store"}
+    first, second = (
+        a_trip(
+            Session(id=f"{number:032x}", run="1" * 32),
+            0,
+            "shop.price",
+            at_ms,
+            100,
+            COMPILED,
+            key=KernelCacheKey(id=1, build_id=1),
+            attributes=stored,
+        )
+        for number, at_ms in ((1, 0), (2, second_at_ms))
+    )
+    with opened_recording(write_recording(path / f"{second_at_ms}.db", [first, second])) as connection:
+        newest = explain_kernel(connection, "shop.price", None, "r.db").trips[0].why
+    return newest.reason if newest else None
+
+
+def test_two_processes_at_one_moment_are_told_from_a_store_that_lost_something(tmp_path: Path) -> None:
+    assert Reason.CONCURRENT is compiled_twice(tmp_path, 99)
+    assert Reason.LOST is compiled_twice(tmp_path, 101)
+
+
+def test_without_a_key_what_is_known_is_compared(tmp_path: Path) -> None:
+    story = Story()
+    story.add(1, COMPILED, None, specialization="(float64,)", identity="1" * 32)
+    story.add(1, COMPILED, None, specialization="(int64,)", identity="2" * 32)
+    story.add(2, COMPILED, None, specialization="(int64,)", identity="2" * 32)
+    story.add(3, COMPILED, None, specialization="(int64,)", identity="3" * 32)
+    with opened_recording(write_recording(tmp_path / "r.db", story.trips)) as connection:
+        explained = explain_kernel(connection, "shop.price", None, "r.db").trips
+
+    assert [Reason.SOURCE, Reason.STORE_OFF, Reason.SPECIALIZATION, Reason.FIRST] == [
+        trip.why.reason for trip in explained if trip.why
+    ]
+
+
+def test_what_one_of_two_records_does_not_tell_is_no_difference(tmp_path: Path) -> None:
+    session = Session(id="1" * 32, run="1" * 32)
+    trips = [
+        a_trip(session, 0, "f", 0, 1, COMPILED, key=KernelCacheKey(id=1, build_id=1), attributes={**SAID}),
+        a_trip(session, 1, "f", 100, 1, COMPILED, attributes={semconv.KEY_ABSENT_REASON: "disabled"}),
+    ]
+    with opened_recording(write_recording(tmp_path / "r.db", trips)) as connection:
+        newest = explain_kernel(connection, "f", None, "r.db").trips[0].why
+
+    assert newest is not None
+    assert (Reason.STORE_OFF, "disabled", ()) == (newest.reason, newest.detail, newest.differing)
+
+
+SAID: dict[str, AttributeValue] = {semconv.BUILD: "torch 2.15", semconv.TARGET: "cpu"}
 
 PROGRAM = """
 import sys
