@@ -13,9 +13,12 @@ import numpy as np
 import pytest
 from jax.experimental import pallas
 from telemetry import Telemetry
+from written_trips import write_recording
 
 import otel_kernel
 from otel_kernel.instrumentors.jax import JaxInstrumentor, events
+from otel_kernel.report.opening import opened_recording
+from otel_kernel.report.summary import summarize
 
 X = np.ones((4, 4), np.float32)
 OURS = str(Path(otel_kernel.__file__).parent)
@@ -223,3 +226,17 @@ def _calls(call: Callable[[], object]) -> list[str]:
     finally:
         sys.setprofile(None)
     return calls
+
+
+def test_a_report_folds_the_operations_that_the_program_runs_eagerly(
+    instrumentor: JaxInstrumentor, telemetry: Telemetry, tmp_path: Path
+) -> None:
+    x = jax.device_put(X)
+    jnp.linalg.norm(jnp.cumsum(x) + 1)
+    jax.jit(scaled)(X)
+    with opened_recording(write_recording(tmp_path / "r.db", telemetry.trips)) as connection:
+        (layer,) = summarize(connection).layers
+
+    assert [line.kernel for line in layer.kernels] == ["jit(scaled)"]
+    assert layer.internal is not None
+    assert 2 < layer.internal.kernels <= layer.internal.counts.compiled
