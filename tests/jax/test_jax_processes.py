@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from otel_kernel.records import CompilationOutcome, Trip
+from otel_kernel.report.opening import opened_recording
+from otel_kernel.report.ranks import by_rank
 
 Program = Callable[..., Callable[[], list[Trip]]]
 
@@ -113,6 +115,29 @@ def test_two_processes_on_one_folder(program: Program, tmp_path: Path) -> None:
                 "there is an entry already",
                 "JAX never replaces an entry, and a damaged one is there",  # seen half written
             )
+
+
+@pytest.mark.parametrize(
+    ("shares", "compiled", "loaded"), [(True, [], [0, 1]), (False, [[0, 1]], [0, 0])], ids=["shared", "apart"]
+)
+def test_a_report_by_rank_tells_who_compiled_and_who_loaded(
+    program: Program, tmp_path: Path, shares: bool, compiled: list[list[int]], loaded: list[int]
+) -> None:
+    recording = tmp_path / "r.db"
+    _peers(
+        program,
+        **({"JAX_SHARE_BINARY_BETWEEN_HOSTS": "1"} if shares else {}),
+        OTEL_KERNEL_RECORDING=str(recording),
+        OTEL_KERNEL_RUN="5" * 32,
+    )
+    with opened_recording(recording) as connection:
+        ranks = by_rank(connection, None, "r.db")
+
+    assert [(0, 2), (1, 2)] == [(rank.rank, rank.world_size) for rank in ranks.ranks]
+    assert compiled == [list(each.compiled) for each in ranks.duplicates]
+    assert loaded == [rank.counts.loaded for rank in ranks.ranks]
+    # When they wait depends on when they come, but for whom does not.
+    assert {(0, (1,)), (1, (0,))} >= {(each.rank, each.waiting) for each in ranks.hold_ups}
 
 
 @pytest.mark.parametrize("start", ["fork", "spawn"])
