@@ -61,8 +61,16 @@ def _code(text: str) -> str:
 
 
 def _attributes() -> str:
+    return _attribute_table((*semconv.ATTRIBUTES.values(), *semconv.FAMILIES.values()))
+
+
+def _record_attributes() -> str:
+    return _attribute_table(semconv.RECORD_ATTRIBUTES.values())
+
+
+def _attribute_table(attributes: Iterable[semconv.Attribute]) -> str:
     rows: list[Sequence[str]] = []
-    for attribute in (*semconv.ATTRIBUTES.values(), *semconv.FAMILIES.values()):
+    for attribute in attributes:
         kind = attribute.type.__name__ + (f", {attribute.unit}" if attribute.unit else "")
         brief = attribute.brief
         if attribute.values:
@@ -247,6 +255,7 @@ def _kinds() -> str:
 
 TABLES: dict[str, Callable[[], str]] = {
     "attributes": _attributes,
+    "record-attributes": _record_attributes,
     "metrics": _metrics,
     "events": _events,
     "support": _support,

@@ -232,7 +232,7 @@ def read_span(span: SpanView, texts: TextFiles | None = None) -> Trip | NotATrip
     role = span.attributes.get(semconv.ROLE)
     if role is None and not span.scope.startswith(semconv.SCOPE_PREFIX):
         return NotATrip(f"scope {span.scope!r} is not otel-kernel's")
-    if role in ("load", "parent", "stage"):
+    if role in ("load", "parent", "stage", "record", "trial"):
         return NotATrip(f"a span of role {role} stands beside trips")
     try:
         return _read_trip(span, texts)

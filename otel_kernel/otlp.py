@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from opentelemetry.trace import TracerProvider
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace.export import SpanExporter
 
 GRPC_PORT = 4317
 """The port that means gRPC where a URL says `http`, as everywhere in OpenTelemetry."""
@@ -33,6 +37,25 @@ def check_endpoint(url: str) -> tuple[str, str]:
     return "http/protobuf", url if parts.path.strip("/") else f"{parts.scheme}://{parts.netloc}/v1/traces"
 
 
+def exporter_to(url: str) -> SpanExporter:
+    """Return an exporter to an endpoint's URL, in requests that receivers take.
+
+    Raises:
+        ValueError: the URL is no OTLP endpoint.
+        ImportError: the SDK or the exporter is not installed.
+    """
+    from otel_kernel.splitting import SplittingExporter
+
+    protocol, endpoint = check_endpoint(url)
+    if protocol == "grpc":
+        from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as GrpcExporter
+
+        return SplittingExporter(GrpcExporter(endpoint=endpoint))
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as HttpExporter
+
+    return SplittingExporter(HttpExporter(endpoint=endpoint))
+
+
 def private_provider(url: str) -> TracerProvider:
     """Return a provider that samples everything, cuts nothing and belongs to otel-kernel alone.
 
@@ -43,21 +66,10 @@ def private_provider(url: str) -> TracerProvider:
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import SpanLimits
     from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
-    from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
     from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
-    from otel_kernel.splitting import SplittingExporter
-
-    protocol, endpoint = check_endpoint(url)
-    exporter: SpanExporter
-    if protocol == "grpc":
-        from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as GrpcExporter
-
-        exporter = GrpcExporter(endpoint=endpoint)
-    else:
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as HttpExporter
-
-        exporter = HttpExporter(endpoint=endpoint)
+    exporter = exporter_to(url)
     unlimited = SpanLimits.UNSET  # the limits in the environment are meant for the program's own spans
     limits = SpanLimits(
         max_attributes=unlimited,
@@ -66,5 +78,5 @@ def private_provider(url: str) -> TracerProvider:
         max_span_attribute_length=unlimited,
     )
     provider = SdkTracerProvider(sampler=ALWAYS_ON, resource=Resource.create(), span_limits=limits)
-    provider.add_span_processor(BatchSpanProcessor(SplittingExporter(exporter)))
+    provider.add_span_processor(BatchSpanProcessor(exporter))
     return provider

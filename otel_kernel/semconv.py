@@ -69,6 +69,9 @@ ATTRIBUTES: Final[dict[str, Attribute]] = {}
 FAMILIES: Final[dict[str, Attribute]] = {}
 """The families by their prefix, which ends in a dot."""
 
+RECORD_ATTRIBUTES: Final[dict[str, Attribute]] = {}
+"""What only the spans of other records than trips have, by name."""
+
 METRICS: Final[dict[str, Metric]] = {}
 """All metrics by name."""
 
@@ -88,6 +91,20 @@ def _define(
     values: tuple[str, ...] = (),
 ) -> str:
     ATTRIBUTES[name] = Attribute(name, kind, requirement, when, brief, example, unit, values)
+    return name
+
+
+def _define_of_record(
+    name: str,
+    kind: type[str] | type[int] | type[bool],
+    requirement: Requirement,
+    when: str,
+    brief: str,
+    example: str,
+    *,
+    unit: str = "",
+) -> str:
+    RECORD_ATTRIBUTES[name] = Attribute(name, kind, requirement, when, brief, example, unit)
     return name
 
 
@@ -147,9 +164,9 @@ ROLE: Final = _define(
     str,
     "required",
     "always",
-    "What the span stands for; readers take `trip` and join `load` by its link.",
+    "What the span stands for; readers take `trip` and join `load` by its link; `record` is one of another kind.",
     "trip",
-    values=("trip", "load", "parent", "stage"),
+    values=("trip", "load", "parent", "stage", "record", "trial"),
 )
 SESSION_ID: Final = _define(
     "compute.kernel.session.id",
@@ -209,6 +226,13 @@ RECORD_LENGTH: Final = _define(
     "Characters of all these attributes that are strings, ir.text and source.text left out, so that a reader sees what a limit cut.",
     "1204",
     unit="{character}",
+)
+RECORD_FIELD: Final = _define_family(
+    "compute.kernel.record.field.",
+    str,
+    "a record read from elsewhere has it",
+    "A field of the record that this version does not know, as JSON.",
+    "priority=3",
 )
 KEY_ID: Final = _define(
     "compute.kernel.key.id",
@@ -583,14 +607,159 @@ ERROR_TYPE: Final = _define(
     "Class of the exception that left the trip.",
     "numba.core.errors.TypingError",
 )
-PROCESS_PID: Final = _define("process.pid", int, "required", "always", "The process.", "4711")
+PROCESS_PID: Final = _define("process.pid", int, "recommended", "known", "The process.", "4711")
 THREAD_ID: Final = _define(
     "thread.id",
     int,
-    "required",
-    "always",
+    "recommended",
+    "known",
     "The thread, as Python's `threading.get_native_id` gives it.",
     "4712",
+)
+
+# Records of other kinds than compilations: of tunes, of batches of kernels, of marks and of memory.
+RECORD_KIND: Final = _define_of_record(
+    "compute.kernel.record.kind",
+    str,
+    "required",
+    "always",
+    "The kind of the record, as CubeCL names it: `autotune`, `compilation_batch`, `marks`, `memory`, or another.",
+    "autotune",
+)
+RECORD_WALL_NS: Final = _define_of_record(
+    "compute.kernel.record.wall_ns",
+    int,
+    "required",
+    "always",
+    "Wall time, exact where a backend keeps microseconds; 0 for a moment.",
+    "1200345678",
+    unit="ns",
+)
+RECORD_BODY: Final = _define_of_record(
+    "compute.kernel.record.body",
+    str,
+    "conditional",
+    "a kind that this version does not know",
+    "All of the record, as JSON.",
+    '{"label": "warm-up"}',
+)
+SESSION_LABEL: Final = _define_of_record(
+    "compute.kernel.session.label",
+    str,
+    "conditional",
+    "on the resource, where the session has one",
+    "What the program says it is doing.",
+    "models build qwen3-8b",
+)
+TUNE_TABLE: Final = _define_of_record(
+    "compute.kernel.tune.table",
+    str,
+    "conditional",
+    "a tune",
+    "The namespace that the answer is stored in.",
+    "autotune/0.12.0/layout-v1/vulkan/matmul",
+)
+TUNE_KEY: Final = _define_of_record(
+    "compute.kernel.tune.key", str, "conditional", "a tune", "What was tuned for, as JSON.", '{"rows": 64}'
+)
+TUNE_CHECKSUM: Final = _define_of_record(
+    "compute.kernel.tune.checksum", str, "conditional", "a tune", "Of the list of candidates.", "9c1f"
+)
+TUNE_WINNER: Final = _define_of_record(
+    "compute.kernel.tune.winner",
+    int,
+    "conditional",
+    "a tune",
+    "Index of the candidate that the key runs from now on.",
+    "1",
+)
+TUNE_TRIALS: Final = _define_of_record(
+    "compute.kernel.tune.trials",
+    str,
+    "conditional",
+    "a tune",
+    "The candidates that ran, in that order, each with its ns, as JSON.",
+    '[["tiled", 5100000]]',
+)
+TUNE_PLAN: Final = _define_of_record(
+    "compute.kernel.tune.plan",
+    str,
+    "conditional",
+    "a tune with a plan",
+    "All candidates in the order in which they are released: name, index, batch, and groups with their priorities, as JSON.",
+    '[["tiled", 0, 0, []]]',
+)
+TUNE_SHORT_CIRCUIT: Final = _define_of_record(
+    "compute.kernel.tune.short_circuit",
+    str,
+    "conditional",
+    "a tune that ended early",
+    "The candidate that met the time limit.",
+    "tiled",
+)
+TUNE_DRY_RUN: Final = _define_of_record(
+    "compute.kernel.tune.dry_run",
+    bool,
+    "conditional",
+    "a tune",
+    "Whether launches were discarded: they compile and do not run.",
+    "false",
+)
+TUNE_STORED: Final = _define_of_record(
+    "compute.kernel.tune.stored", bool, "conditional", "a tune", "Whether the table took the answer.", "true"
+)
+BATCH_KERNELS: Final = _define_of_record(
+    "compute.kernel.batch.kernels",
+    int,
+    "conditional",
+    "a batch of kernels",
+    "How many were asked for together, failures included.",
+    "12",
+    unit="{kernel}",
+)
+BATCH_THREADS: Final = _define_of_record(
+    "compute.kernel.batch.threads",
+    int,
+    "conditional",
+    "a batch of kernels",
+    "How many threads compiled at once.",
+    "4",
+    unit="{thread}",
+)
+MARK_LABEL: Final = _define_of_record(
+    "compute.kernel.mark.label",
+    str,
+    "conditional",
+    "a mark",
+    "What the program calls this phase.",
+    "load weights",
+)
+MEMORY_LABEL: Final = _define_of_record(
+    "compute.kernel.memory.label",
+    str,
+    "conditional",
+    "a picture of memory",
+    "What the program calls this moment.",
+    "model loaded",
+)
+MEMORY_REPORT: Final = _define_of_record(
+    "compute.kernel.memory.report",
+    str,
+    "conditional",
+    "a picture of memory",
+    "The pools of every stream, as JSON.",
+    '{"streams": []}',
+)
+TRIAL_NAME: Final = _define_of_record(
+    "compute.kernel.trial.name", str, "conditional", "the span of a trial", "The candidate.", "tiled"
+)
+TRIAL_INDEX: Final = _define_of_record(
+    "compute.kernel.trial.index",
+    int,
+    "conditional",
+    "the span of a trial",
+    "Its place among the trials of its tune, from 0.",
+    "0",
 )
 
 # Metric attributes that no span carries.

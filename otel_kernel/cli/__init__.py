@@ -19,6 +19,7 @@ _COMMANDS: Final = {
     "export": "otel_kernel.cli.export:export",
     "list": "otel_kernel.cli.list:list_trips",
     "prune": "otel_kernel.cli.prune:prune",
+    "replay": "otel_kernel.cli.replay:replay",
     "report": "otel_kernel.cli.report:report",
     "run": "otel_kernel.cli.run:run",
     "runs": "otel_kernel.cli.runs:runs",

@@ -11,6 +11,7 @@ from typing import TextIO
 
 import click
 
+from otel_kernel.cli.cubecl_export import export_environment
 from otel_kernel.cli.progress import shown
 from otel_kernel.cli.reading import Problems, takes_input, takes_run, takes_text_files, text_output
 from otel_kernel.inputs import Input, Problem, open_input
@@ -31,15 +32,35 @@ from otel_kernel.texts import TextFiles
     help="File to write, which must not be there yet; by default standard output.",
 )
 @click.option(
+    "--cubecl",
+    "environment",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write a CubeCL environment instead, a new file that CubeCL opens.",
+)
+@click.option(
     "--all", "everything", is_flag=True, help="Also trips that failed, were abandoned or never ended."
 )
-def export(spec: str, run: str | None, texts: TextFiles | None, output: Path | None, everything: bool) -> int:
-    """Write the records of INPUT as JSON lines, with their texts.
+def export(
+    spec: str,
+    run: str | None,
+    texts: TextFiles | None,
+    output: Path | None,
+    environment: Path | None,
+    everything: bool,
+) -> int:
+    """Write the records of INPUT as JSON lines, with their texts, or as a CubeCL environment.
 
     A line is what `list --json` prints, and every command takes a file of them as its INPUT.
     """
     problems = Problems()
     found = open_input(spec, texts=texts)
+    if environment is not None:
+        if output is not None or everything:
+            raise click.UsageError("--cubecl goes with neither --output nor --all")
+        trips = selected(found, run, spec)
+        export_environment(environment, found, _watched(trips, found, run, spec), problems)
+        return problems.exit_code()
     written = 0
     with _new_file(output) if output is not None else nullcontext(text_output()) as lines:
         trips = selected(found, run, spec)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -13,7 +14,7 @@ from otel_kernel.cli.errors import FAILED, say
 from otel_kernel.inputs import Input, InputError, Problem
 from otel_kernel.options import VARIABLE_PREFIX
 from otel_kernel.recording.file import default_path
-from otel_kernel.report.words import count
+from otel_kernel.report.words import count, safe
 from otel_kernel.texts import TextFiles
 
 _SAID: Final = 20
@@ -83,20 +84,34 @@ def text_output() -> Any:
     return sys.stdout
 
 
-def left_out(*inputs: Input) -> dict[str, int]:
+def left_out(*inputs: Input) -> dict[str, object]:
     """Return what of the INPUTs is no trip, as members of a JSON object."""
-    return {
+    numbers: dict[str, object] = {
         name: sum(getattr(each, name) for each in inputs)
         for name in ("problems", "duplicates", "other_spans")
     }
+    return {**numbers, "other_records": dict(sorted(_other_records(*inputs).items()))}
+
+
+def _other_records(*inputs: Input) -> Counter[str]:
+    return sum((each.other_records for each in inputs), Counter[str]())
 
 
 def print_left_out(*inputs: Input) -> None:
     """Print what of the INPUTs is no trip, but for problems, which are said as they come."""
-    number = left_out(*inputs)
-    if number["duplicates"] or number["other_spans"]:
-        others = count(number["other_spans"], "span that is no trip", "spans that are no trips")
-        click.echo(f"\nLeft out: {others}, {count(number['duplicates'], 'duplicate')}.")
+    spans = sum(each.other_spans for each in inputs)
+    duplicates = sum(each.duplicates for each in inputs)
+    left = [
+        f"{count(number, 'record')} of kind {safe(kind)}"
+        for kind, number in sorted(_other_records(*inputs).items())
+    ]
+    if spans or duplicates:
+        left += [
+            count(spans, "span that is no trip", "spans that are no trips"),
+            count(duplicates, "duplicate"),
+        ]
+    if left:
+        click.echo(f"\nLeft out: {', '.join(left)}.")
 
 
 class Problems:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, cast
 from otel_kernel.inputs import compression, otlp_protobuf
 from otel_kernel.inputs.json_lines import read_line
 from otel_kernel.inputs.problems import Problem
+from otel_kernel.kinds import Stamped
 from otel_kernel.mapping import NotATrip
 from otel_kernel.records import Trip
 from otel_kernel.texts import TextFiles
@@ -53,7 +54,7 @@ def _is_request(start: bytes) -> bool:
 
 def read_content(
     stream: BinaryIO, name: str, texts: TextFiles | None = None
-) -> Iterator[Trip | NotATrip | Problem]:
+) -> Iterator[Trip | Stamped | NotATrip | Problem]:
     """Yield what the content of a stream stands for, and a problem for each part of it that is lost.
 
     Args:
@@ -108,7 +109,9 @@ def _peeked(stream: BinaryIO) -> tuple[BinaryIO, bytes]:
     return cast("BinaryIO", io.BufferedReader(_Pushed(start, stream))), start
 
 
-def _read_lines(content: BinaryIO, name: str, texts: TextFiles | None) -> Iterator[Trip | NotATrip | Problem]:
+def _read_lines(
+    content: BinaryIO, name: str, texts: TextFiles | None
+) -> Iterator[Trip | Stamped | NotATrip | Problem]:
     number = 0
     while line := content.readline(MAX_MESSAGE):  # in bytes, a line ends at "\n" and nowhere else
         number += 1
@@ -123,7 +126,7 @@ def _read_lines(content: BinaryIO, name: str, texts: TextFiles | None) -> Iterat
 
 def _read_frames(
     content: BinaryIO, name: str, texts: TextFiles | None
-) -> Iterator[Trip | NotATrip | Problem]:
+) -> Iterator[Trip | Stamped | NotATrip | Problem]:
     number = 0
     while header := content.read(_LENGTH):
         number += 1
@@ -155,7 +158,7 @@ def _skip(content: BinaryIO, size: int) -> None:
 
 def read_message(
     message: bytes, where: str, texts: TextFiles | None = None
-) -> Iterator[Trip | NotATrip | Problem]:
+) -> Iterator[Trip | Stamped | NotATrip | Problem]:
     """Yield what one request stands for, in JSON or in protobuf, and a problem for each part that is lost.
 
     Args:

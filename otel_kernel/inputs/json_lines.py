@@ -7,12 +7,15 @@ from collections.abc import Iterator
 
 from otel_kernel.inputs import otlp_json, trip_json
 from otel_kernel.inputs.problems import Problem
+from otel_kernel.kinds import Stamped
 from otel_kernel.mapping import NotATrip
 from otel_kernel.records import Trip
 from otel_kernel.texts import TextFiles
 
 
-def read_line(line: bytes, where: str, texts: TextFiles | None = None) -> Iterator[Trip | NotATrip | Problem]:
+def read_line(
+    line: bytes, where: str, texts: TextFiles | None = None
+) -> Iterator[Trip | Stamped | NotATrip | Problem]:
     """Yield what one line stands for, and a problem for each part of it that is lost.
 
     Args:

@@ -1,15 +1,23 @@
-"""Opens an INPUT: a recording, files of JSON lines, or standard input."""
+"""Opens an INPUT: a recording, files of JSON lines, an environment of CubeCL, or standard input."""
 
 from __future__ import annotations
 
 import glob
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from otel_kernel.inputs.problems import InputError, Problem
-from otel_kernel.inputs.sources import ContentFile, RecordingFile, Source, StandardInput, source_at
+from otel_kernel.inputs.sources import (
+    ContentFile,
+    CubeclFile,
+    RecordingFile,
+    Source,
+    StandardInput,
+    source_at,
+)
+from otel_kernel.kinds import Stamped, kind_of
 from otel_kernel.mapping import NotATrip
 from otel_kernel.recording.errors import RecordingError
 from otel_kernel.records import Trip
@@ -42,12 +50,20 @@ class Input:
         """Trips left out so far because they had been there already."""
         self.other_spans = 0
         """Spans so far that are no trips."""
+        self.other_records: Counter[str] = Counter()
+        """Records so far of other kinds than trips, by kind."""
 
     @property
     def recording(self) -> Path | None:
         """The recording that the INPUT is, or None if it is of another kind."""
         source = self._sources[0] if len(self._sources) == 1 else None
         return source.path if isinstance(source, RecordingFile) else None
+
+    @property
+    def environment(self) -> Path | None:
+        """The environment of CubeCL that the INPUT is, or None if it is of another kind."""
+        source = self._sources[0] if len(self._sources) == 1 else None
+        return source.path if isinstance(source, CubeclFile) else None
 
     @property
     def size(self) -> int:
@@ -60,6 +76,12 @@ class Input:
         return sum(source.position for source in self._sources if isinstance(source, ContentFile))
 
     def __iter__(self) -> Iterator[Trip | Problem]:
+        for found in self.all():
+            if not isinstance(found, Stamped):
+                yield found
+
+    def all(self) -> Iterator[Trip | Stamped | Problem]:
+        """Iterate over records of other kinds too; instead of iterating over trips alone, and once."""
         finished: dict[str, set[int]] = defaultdict(set)
         unfinished: dict[tuple[str, int], Trip] = {}
         for found in self._read():
@@ -70,6 +92,11 @@ class Input:
             seqs = finished[found.session.id]
             if found.seq in seqs:
                 self.duplicates += 1
+                continue
+            if isinstance(found, Stamped):
+                self.other_records[kind_of(found.record)] += 1
+                seqs.add(found.seq)
+                yield found
                 continue
             if found.duration_ns is None:
                 known = unfinished.setdefault((found.session.id, found.seq), found)
@@ -84,7 +111,7 @@ class Input:
             self.trips += 1
             yield found
 
-    def _read(self) -> Iterator[Trip | Problem]:
+    def _read(self) -> Iterator[Trip | Stamped | Problem]:
         for source in self._sources:
             if isinstance(source, Problem):
                 yield source
@@ -105,8 +132,8 @@ def open_input(spec: str | Path, *, texts: TextFiles | None = None) -> Input:
     """Open an INPUT.
 
     Args:
-        spec: a recording, a file of JSON lines (OTLP, or trips), a pattern that matches several of them, or
-            `-` for such lines on standard input.
+        spec: a recording, a file of JSON lines (OTLP, or trips), an environment of CubeCL, a pattern that
+            matches several of these, or `-` for such lines on standard input.
         texts: where to look for texts that a line does not carry whole.
 
     Raises:

@@ -13,7 +13,9 @@ from reprlib import repr as shortened
 from typing import Any, Final, TypeGuard
 
 from otel_kernel.inputs.problems import Problem
-from otel_kernel.mapping import NotATrip, Reject, SpanView, read_span
+from otel_kernel.kinds import Stamped
+from otel_kernel.mapping import NotATrip, Reject, SpanView
+from otel_kernel.record_mapping import read_any
 from otel_kernel.records import Trip
 from otel_kernel.texts import TextFiles
 
@@ -36,7 +38,7 @@ class _MalformedError(ValueError):
 
 def read_request(
     request: object, where: str, texts: TextFiles | None = None
-) -> Iterator[Trip | NotATrip | Problem]:
+) -> Iterator[Trip | Stamped | NotATrip | Problem]:
     """Yield what the spans of one request stand for, and a problem for each one that is lost.
 
     Args:
@@ -47,7 +49,7 @@ def read_request(
     try:
         for scope, span in _spans(request):
             try:
-                found = read_span(_view(scope, span), texts)
+                found = read_any(_view(scope, span), texts)
             except (ValueError, TypeError, KeyError, AttributeError) as error:
                 yield Problem(where, f"malformed span {shortened(span)}: {error or type(error).__name__}")
                 continue

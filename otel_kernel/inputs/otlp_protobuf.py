@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from otel_kernel.inputs.problems import InputError, Problem
-from otel_kernel.mapping import NotATrip, Reject, SpanView, read_span
+from otel_kernel.kinds import Stamped
+from otel_kernel.mapping import NotATrip, Reject, SpanView
+from otel_kernel.record_mapping import read_any
 from otel_kernel.records import Trip
 from otel_kernel.texts import TextFiles
 
@@ -18,7 +20,7 @@ _SCALARS = ("string_value", "int_value", "bool_value", "double_value", "bytes_va
 
 def read_request(
     data: bytes | bytearray | memoryview, where: str, texts: TextFiles | None = None
-) -> Iterator[Trip | NotATrip | Problem]:
+) -> Iterator[Trip | Stamped | NotATrip | Problem]:
     """Yield what the spans of one request stand for, and a problem for each one that is lost.
 
     Args:
@@ -46,7 +48,7 @@ def read_request(
     for resource_spans in request.resource_spans:
         for scope_spans in resource_spans.scope_spans:
             for span in scope_spans.spans:
-                found = read_span(_view(scope_spans.scope.name, span), texts)
+                found = read_any(_view(scope_spans.scope.name, span), texts)
                 if isinstance(found, Reject):
                     ids = f"trace {found.trace_id}, span {found.span_id}"
                     yield Problem(where, f"{found.reason} ({ids})")

@@ -11,17 +11,20 @@ from typing import BinaryIO, Final, TypeAlias
 
 from otel_kernel.inputs.content import may_be_content, read_content
 from otel_kernel.inputs.problems import InputError, Problem
+from otel_kernel.kinds import Stamped
 from otel_kernel.mapping import NotATrip
 from otel_kernel.recording.reader import read_trips
 from otel_kernel.records import Trip
 from otel_kernel.texts import TextFiles
 
 _SQLITE: Final = b"SQLite format 3\0"
+_APPLICATION_ID: Final = slice(68, 72)
+"""Where the header of a SQLite file says whose it is; CubeCL says nothing."""
 
 _SNIFFED: Final = 64 * 1024
 """Bytes from which is seen whether a file may hold trips."""
 
-_HELP: Final = "name a recording, or a file of OTLP or of JSON lines"
+_HELP: Final = "name a recording, a file of OTLP or of JSON lines, or a CubeCL environment"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,19 @@ class RecordingFile:
     def read(self, texts: TextFiles | None) -> Iterator[Trip]:
         """Yield the trips, which hold their texts, or raise `RecordingError`."""
         return read_trips(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class CubeclFile:
+    """An environment of CubeCL."""
+
+    path: Path
+
+    def read(self, texts: TextFiles | None) -> Iterator[Trip | Stamped | NotATrip | Problem]:
+        """Yield the records, trips and others, and what is lost, or raise `InputError`."""
+        from otel_kernel.cubecl.reading import read_environment
+
+        return read_environment(self.path)
 
 
 class ContentFile:
@@ -52,7 +68,7 @@ class ContentFile:
             return 0
         return self.size if self._file.closed else self._file.tell()
 
-    def read(self, texts: TextFiles | None) -> Iterator[Trip | NotATrip | Problem]:
+    def read(self, texts: TextFiles | None) -> Iterator[Trip | Stamped | NotATrip | Problem]:
         """Yield what the file holds, or raise `InputError`."""
         try:
             with self.path.open("rb") as self._file:
@@ -64,12 +80,12 @@ class ContentFile:
 class StandardInput:
     """Standard input, with what such a file holds."""
 
-    def read(self, texts: TextFiles | None) -> Iterator[Trip | NotATrip | Problem]:
+    def read(self, texts: TextFiles | None) -> Iterator[Trip | Stamped | NotATrip | Problem]:
         """Yield what it holds."""
         return read_content(sys.stdin.buffer, "standard input", texts)
 
 
-Source: TypeAlias = "RecordingFile | ContentFile | StandardInput"
+Source: TypeAlias = "RecordingFile | CubeclFile | ContentFile | StandardInput"
 
 
 def source_at(path: Path) -> Source:
@@ -92,9 +108,11 @@ def source_at(path: Path) -> Source:
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
     if start.startswith(_SQLITE):
-        return RecordingFile(path)
+        return RecordingFile(path) if any(start[_APPLICATION_ID]) else CubeclFile(path)
     if not start:
         raise InputError(f"{path} is empty: {_HELP}")
     if not may_be_content(start):
-        raise InputError(f"{path} is neither a recording nor a file of OTLP or of JSON lines")
+        raise InputError(
+            f"{path} is neither a recording nor a file of OTLP or of JSON lines nor a CubeCL environment"
+        )
     return ContentFile(path, status.st_size)

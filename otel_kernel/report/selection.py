@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Set
 from contextlib import closing
 from pathlib import Path
 
 from otel_kernel.inputs import Input, InputError, Problem
+from otel_kernel.kinds import Stamped, kind_of
 from otel_kernel.recording.reader import connect_readonly, read_trips
-from otel_kernel.records import Trip
+from otel_kernel.records import CompilationRecord, Trip
 from otel_kernel.report.scope import ALL, run_of
 
 
@@ -33,7 +34,7 @@ def selected(found: Input, run: str | None, name: str) -> Iterator[Trip | Proble
     elif run is None or run == ALL:
         yield from found
     else:
-        yield from _of_run(found, run, name)
+        yield from _only_trips(_of_run(found, run, name))
 
 
 def number_of_trips(path: Path, run: str | None, name: str) -> int:
@@ -47,7 +48,41 @@ def number_of_trips(path: Path, run: str | None, name: str) -> int:
         return number
 
 
-def _of_run(found: Input, run: str, name: str) -> Iterator[Trip | Problem]:
+def selected_of_kinds(
+    found: Input, run: str | None, name: str, kinds: Set[str] | None
+) -> Iterator[Trip | Stamped | Problem]:
+    """Yield the records of some kinds of one run or of all, as `selected` does the trips.
+
+    Args:
+        found: the INPUT.
+        run: as in `selected`.
+        name: how an error calls the INPUT.
+        kinds: those to yield; None yields all.
+
+    Raises:
+        InputError: there is no such run, or there are several.
+        RecordingError: the INPUT is a recording and cannot be read.
+    """
+    if kinds == {CompilationRecord.KIND} or found.recording is not None:
+        trips = kinds is None or CompilationRecord.KIND in kinds
+        yield from (each for each in selected(found, run, name) if trips or isinstance(each, Problem))
+        return
+    records = found.all() if run is None or run == ALL else _of_run(found.all(), run, name)
+    for each in records:
+        kind = CompilationRecord.KIND if isinstance(each, Trip) else None
+        if isinstance(each, Stamped):
+            kind = kind_of(each.record)
+        if kind is None or kinds is None or kind in kinds:
+            yield each
+
+
+def _only_trips(records: Iterable[Trip | Stamped | Problem]) -> Iterator[Trip | Problem]:
+    return (each for each in records if not isinstance(each, Stamped))
+
+
+def _of_run(
+    found: Iterable[Trip | Stamped | Problem], run: str, name: str
+) -> Iterator[Trip | Stamped | Problem]:
     none = True
     for each in found:
         if isinstance(each, Problem):

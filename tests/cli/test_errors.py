@@ -30,16 +30,21 @@ def test_what_is_no_input_is_refused(command: str, tmp_path: Path) -> None:
     text = as_text(tmp_path / "notes.txt", b"hello\n")
     empty = as_text(tmp_path / "empty.db", b"")
 
-    assert f"{tmp_path} is a folder: name a recording, or a file of OTLP or of JSON lines" == refusal(
-        command, tmp_path
+    assert (
+        f"{tmp_path} is a folder: name a recording, a file of OTLP or of JSON lines, or a CubeCL environment"
+        == refusal(command, tmp_path)
     )
     assert "a SQLite file of another program" in refusal(command, foreign)
-    assert f"{text} is neither a recording nor a file of OTLP or of JSON lines" == refusal(command, text)
-    assert f"{empty} is empty: name a recording, or a file of OTLP or of JSON lines" == refusal(
-        command, empty
+    assert (
+        f"{text} is neither a recording nor a file of OTLP or of JSON lines nor a CubeCL environment"
+        == refusal(command, text)
     )
     assert (
-        f"there is no file {tmp_path}/no.db: name a recording, or a file of OTLP or of JSON lines"
+        f"{empty} is empty: name a recording, a file of OTLP or of JSON lines, or a CubeCL environment"
+        == refusal(command, empty)
+    )
+    assert (
+        f"there is no file {tmp_path}/no.db: name a recording, a file of OTLP or of JSON lines, or a CubeCL environment"
         == refusal(command, tmp_path / "no.db")
     )
     assert f"no file matches {tmp_path}/*.jsonl" == refusal(command, f"{tmp_path}/*.jsonl")

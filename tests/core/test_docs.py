@@ -57,6 +57,7 @@ def test_a_table_replaces_what_was_between_its_markers_and_nothing_else(page: Pa
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
+        ("record-attributes", list(semconv.RECORD_ATTRIBUTES)),
         ("metrics", list(semconv.METRICS)),
         ("events", list(semconv.EVENTS)),
         ("support", [NumbaInstrumentor.requires, 'pip install "otel-kernel[numba]"', "Numba"]),

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from otel_kernel import semconv
-from otel_kernel.semconv import ATTRIBUTES, EVENTS, FAMILIES, METRICS, Attribute
+from otel_kernel.semconv import ATTRIBUTES, EVENTS, FAMILIES, METRICS, RECORD_ATTRIBUTES, Attribute
 
 OWN_NAME = re.compile(r"compute\.kernel(\.[a-z0-9]+(_[a-z0-9]+)*)+").fullmatch
 ENUM_VALUE = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*").fullmatch
@@ -34,7 +34,18 @@ AGREED = {
     "members.": "names count",
 }
 
-ALL = [*ATTRIBUTES.values(), *FAMILIES.values()]
+# Everything that only records of other kinds carry.
+AGREED_OF_RECORDS = {
+    "session.": "label",
+    "record.": "kind wall_ns body",
+    "tune.": "table key checksum winner trials plan short_circuit dry_run stored",
+    "batch.": "kernels threads",
+    "mark.": "label",
+    "memory.": "label report",
+    "trial.": "name index",
+}
+
+ALL = [*ATTRIBUTES.values(), *FAMILIES.values(), *RECORD_ATTRIBUTES.values()]
 
 
 def _constants() -> dict[str, str]:
@@ -49,7 +60,20 @@ def test_every_agreed_attribute_is_defined_and_no_other() -> None:
     agreed = {f"compute.kernel.{part}{leaf}" for part, leaves in AGREED.items() for leaf in leaves.split()}
 
     assert agreed | {"compute.kernel.stage_other"} | BORROWED == set(ATTRIBUTES)
-    assert {"compute.kernel.key.component.", "compute.kernel.stage."} == set(FAMILIES)
+    assert {"compute.kernel.key.component.", "compute.kernel.stage.", "compute.kernel.record.field."} == set(
+        FAMILIES
+    )
+
+
+def test_every_agreed_attribute_of_records_of_other_kinds_is_defined_and_no_other() -> None:
+    agreed = {
+        f"compute.kernel.{part}{leaf}"
+        for part, leaves in AGREED_OF_RECORDS.items()
+        for leaf in leaves.split()
+    }
+
+    assert agreed == set(RECORD_ATTRIBUTES)
+    assert set() == set(RECORD_ATTRIBUTES) & set(ATTRIBUTES)
 
 
 def test_every_agreed_metric_is_defined_and_no_other() -> None:
@@ -68,13 +92,21 @@ def test_every_agreed_event_is_defined_and_no_other() -> None:
 
 def test_every_constant_of_the_module_is_registered_once() -> None:
     constants = _constants()
-    registered = {*ATTRIBUTES, *FAMILIES, *METRICS, *EVENTS, semconv.POINTS_STATE, semconv.NAMESPACE}
+    registered = {
+        *ATTRIBUTES,
+        *RECORD_ATTRIBUTES,
+        *FAMILIES,
+        *METRICS,
+        *EVENTS,
+        semconv.POINTS_STATE,
+        semconv.NAMESPACE,
+    }
 
     assert registered == set(constants.values())
     assert len(registered) == len(constants), "two constants share a name"
 
 
-@pytest.mark.parametrize("name", [*ATTRIBUTES, *METRICS, *EVENTS, semconv.POINTS_STATE])
+@pytest.mark.parametrize("name", [*ATTRIBUTES, *RECORD_ATTRIBUTES, *METRICS, *EVENTS, semconv.POINTS_STATE])
 def test_a_name_is_a_path_of_lower_case_words_under_our_prefix(name: str) -> None:
     assert OWN_NAME(name) or name in BORROWED
 
@@ -84,13 +116,25 @@ def test_a_family_is_a_prefix_that_ends_in_a_dot() -> None:
 
 
 def test_no_name_is_both_leaf_and_prefix() -> None:
-    leaves = [*ATTRIBUTES, *METRICS, *EVENTS, *(prefix[:-1] for prefix in FAMILIES), semconv.POINTS_STATE]
+    leaves = [
+        *ATTRIBUTES,
+        *RECORD_ATTRIBUTES,
+        *METRICS,
+        *EVENTS,
+        *(prefix[:-1] for prefix in FAMILIES),
+        semconv.POINTS_STATE,
+    ]
 
     assert [] == [(a, b) for a in leaves for b in leaves if b.startswith(a + ".")]
 
 
 def test_no_attribute_falls_into_a_family() -> None:
-    assert [] == [(name, prefix) for name in ATTRIBUTES for prefix in FAMILIES if name.startswith(prefix)]
+    assert [] == [
+        (name, prefix)
+        for name in (*ATTRIBUTES, *RECORD_ATTRIBUTES)
+        for prefix in FAMILIES
+        if name.startswith(prefix)
+    ]
 
 
 @pytest.mark.parametrize("attribute", ALL, ids=lambda attribute: attribute.name)

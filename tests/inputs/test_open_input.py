@@ -19,7 +19,6 @@ from written_trips import write_otlp, write_recording
 
 from otel_kernel import semconv
 from otel_kernel.inputs import InputError, Problem, open_input
-from otel_kernel.recording.errors import RecordingError
 from otel_kernel.records import TextDigest, Trip
 from otel_kernel.texts import TextFiles
 
@@ -167,8 +166,8 @@ def test_a_bad_file_among_several_is_a_problem_and_the_others_count(tmp_path: Pa
 
     assert records == [each for each in read if isinstance(each, Trip)]
     assert [
-        f"{tmp_path}/b.jsonl is neither a recording nor a file of OTLP or of JSON lines",
-        f"{tmp_path}/c.jsonl is a folder: name a recording, or a file of OTLP or of JSON lines",
+        f"{tmp_path}/b.jsonl is neither a recording nor a file of OTLP or of JSON lines nor a CubeCL environment",
+        f"{tmp_path}/c.jsonl is a folder: name a recording, a file of OTLP or of JSON lines, or a CubeCL environment",
     ] == problems_of(read)[:2]
     assert str(recording) in problems_of(read)[2]
 
@@ -182,12 +181,20 @@ def test_a_file_whose_name_looks_like_a_pattern_is_that_file(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("missing", None, "there is no file {}: name a recording, or a file of OTLP or of JSON lines"),
-        ("empty", b"", "{} is empty: name a recording, or a file of OTLP or of JSON lines"),
+        (
+            "missing",
+            None,
+            "there is no file {}: name a recording, a file of OTLP or of JSON lines, or a CubeCL environment",
+        ),
+        (
+            "empty",
+            b"",
+            "{} is empty: name a recording, a file of OTLP or of JSON lines, or a CubeCL environment",
+        ),
         (
             "picture",
             b"\x89PNG\r\n\x1a\n\0\0",
-            "{} is neither a recording nor a file of OTLP or of JSON lines",
+            "{} is neither a recording nor a file of OTLP or of JSON lines nor a CubeCL environment",
         ),
         ("no*", None, "no file matches {}"),
     ],
@@ -222,7 +229,7 @@ def test_a_sqlite_file_of_another_program_is_refused(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "other.db")) as connection:
         connection.execute("CREATE TABLE mine (a)")
 
-    with pytest.raises(RecordingError, match="another program"):
+    with pytest.raises(InputError, match="another program"):
         list(open_input(tmp_path / "other.db"))
 
 

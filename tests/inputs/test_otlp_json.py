@@ -13,6 +13,7 @@ from example_trips import a_record
 from otel_kernel import semconv
 from otel_kernel.inputs import Problem
 from otel_kernel.inputs.json_lines import read_line
+from otel_kernel.kinds import Stamped
 from otel_kernel.mapping import NotATrip, to_attributes
 from otel_kernel.records import Trip, TruncatedText
 
@@ -48,7 +49,7 @@ def a_request(*spans: Any, scope: str = "otel_kernel.numba") -> dict[str, Any]:
     return {"resourceSpans": [{"scopeSpans": [{"scope": {"name": scope}, "spans": list(spans)}]}]}
 
 
-def read(request: object) -> list[Trip | NotATrip | Problem]:
+def read(request: object) -> list[Trip | Stamped | NotATrip | Problem]:
     return list(read_line(json.dumps(request).encode(), "spans.jsonl:7"))
 
 

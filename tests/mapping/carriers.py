@@ -19,6 +19,7 @@ from otel_kernel import semconv
 from otel_kernel.exporter import view_of
 from otel_kernel.inputs.json_lines import read_line
 from otel_kernel.inputs.problems import Problem
+from otel_kernel.kinds import Stamped
 from otel_kernel.mapping import CONTEXT_ATTRIBUTES, INLINE_LIMIT, NotATrip, Reject, read_span, to_attributes
 from otel_kernel.records import (
     AttributeValue,
@@ -108,7 +109,7 @@ def span_of(
     return span
 
 
-Found: TypeAlias = "Trip | NotATrip | Reject"
+Found: TypeAlias = "Trip | Stamped | NotATrip | Reject"
 Carrier: TypeAlias = Callable[[ReadableSpan, "TextFiles | None"], Found]
 
 
@@ -166,7 +167,7 @@ def complaint(sent: Trip, found: Found) -> str:
         return difference(
             replace(sent, ir=_cut(sent.ir, found.ir), source=_cut(sent.source, found.source)), found
         )
-    return f"is no trip: {found.reason}"
+    return f"is no trip: {found}"
 
 
 def _cut(sent: Text, found: Text) -> Text:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -34,7 +34,12 @@ BEFORE: Final = Session(id="b" * 32, run="1" * 32)
 AFTER: Final = Session(id="a" * 32, run="2" * 32)
 THRESHOLD: Final = Threshold(10_000_000, 0.25)
 STORED: Final[Mapping[str, AttributeValue]] = {semconv.STORE_STORED: True, semconv.STORE_LOCATION: "/store"}
-NOTHING_LEFT_OUT: Final = {"problems": 0, "duplicates": 0, "other_spans": 0}
+NOTHING_LEFT_OUT: Final[dict[str, Any]] = {
+    "problems": 0,
+    "duplicates": 0,
+    "other_spans": 0,
+    "other_records": {},
+}
 
 
 class TwoRuns:

@@ -1,0 +1,1 @@
+"""CubeCL's environments: the SQLite files that its programs record themselves in."""
