@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from dataclasses import replace
 from pathlib import Path
@@ -80,12 +81,17 @@ def test_the_page_shows_a_program_in_jaeger(built: Programs, tmp_path: Path) -> 
         ]
 
         def shown() -> list[Trip | Stamped]:
-            with urllib.request.urlopen(f"{jaeger.api}/api/v3/traces/{trace}") as answer:
-                found = json.load(answer)["result"]
+            try:
+                with urllib.request.urlopen(f"{jaeger.api}/api/v3/traces/{trace}") as answer:
+                    found = json.load(answer)["result"]
+            except urllib.error.HTTPError as error:
+                error.close()
+                return []  # none yet
             path = tmp_path / "jaeger.jsonl"
             path.write_text(json.dumps(found) + "\n")
             records = [each for each in open_input(path).all() if not isinstance(each, Problem)]
-            assert len(expected) == len(records)
+            if len(records) < len(expected):
+                return []
             return sorted(
                 (
                     replace(each, trace_id=None, span_id=None) if isinstance(each, Trip) else each
