@@ -14,6 +14,8 @@
 //! | `switch:NAME`   | switches to another environment, or to the same one in a new session    |
 //! | `line:`         | prints a line and waits for one on standard input                       |
 
+#[cfg_attr(feature = "work", path = "staged.rs")]
+#[cfg_attr(not(feature = "work"), path = "staged_0_11.rs")]
 mod staged;
 
 use cubecl::client::Client;
