@@ -202,6 +202,7 @@ _SHOWN_LINES: Final = 40
 
 _EXAMPLES: Final = {
     "report": ("report", "--run", "2bce", "trips.jsonl"),
+    "stores": ("report", "--by", "store", "trips.jsonl"),
     "check": ("check", "--max-compile-seconds", "5", "--run", "9402", "trips.jsonl"),
     "list": ("list", "trips.jsonl"),
     "show": ("show", "shop.pricing.total", "trips.jsonl"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
+from typing import Final
 
 import click
 
@@ -19,6 +21,7 @@ from otel_kernel.cli.reading import (
 from otel_kernel.report.opening import Opened, opened
 from otel_kernel.report.ranks import by_rank
 from otel_kernel.report.scope import ALL, run_of
+from otel_kernel.report.stores import by_store
 from otel_kernel.report.summary import summarize
 
 
@@ -27,8 +30,9 @@ from otel_kernel.report.summary import summarize
 @takes_run
 @click.option(
     "--by",
-    type=click.Choice(["rank"]),
-    help="Compare the ranks of a job instead: who compiled the same kernel, who loaded it, who waited for whom.",
+    type=click.Choice(["rank", "store"]),
+    help="Compare the ranks of a job instead: who compiled the same kernel, who loaded it, who waited for whom; or "
+    "the stores: what each gave, what it took, and why it did not.",
 )
 @takes_json
 def report(spec: str, run: str | None, by: str | None, as_json: bool) -> int:
@@ -41,7 +45,7 @@ def report(spec: str, run: str | None, by: str | None, as_json: bool) -> int:
     with opened(spec, problems, read=reading) as recording:
         wanted = run if run is not None or recording.is_recording else ALL
         chosen = run_of(recording.connection, wanted, recording.name)
-        (_report_ranks if by else _report)(recording, chosen, as_json)
+        _REPORTS[by](recording, chosen, as_json)
     if not as_json:
         print_left_out(recording.input)
     return problems.exit_code()
@@ -69,3 +73,17 @@ def _report_ranks(recording: Opened, run: str | None, as_json: bool) -> None:
         from otel_kernel.report.render_ranks import print_ranks
 
         print_ranks(ranks, text_output())
+
+
+def _report_stores(recording: Opened, run: str | None, as_json: bool) -> None:
+    stores = by_store(recording.connection, run)
+    if as_json:
+        click.echo(json.dumps({**asdict(stores), **left_out(recording.input)}))
+    else:
+        from otel_kernel.report.render_stores import print_stores
+
+        print_stores(stores, text_output())
+
+
+_REPORTS: Final = {None: _report, "rank": _report_ranks, "store": _report_stores}
+"""By the option `--by`."""

@@ -226,12 +226,34 @@ def test_explain_answers_why_the_key_changed(recording: Path) -> None:
     assert (full(64), "build", ["triton_key"]) in changes
 
 
-def test_explain_answers_whether_the_store_takes_anything(recording: Path) -> None:
-    found = _command("07-store-used", recording, "--json")
+def test_report_answers_which_ranks_compiled_the_same(recording: Path) -> None:
+    found = _command("04-ranks", recording, "--json")
 
-    assert [("never_stored", READ_ONLY)] * 2 == [
-        (trip["why"]["reason"], trip["why"]["detail"]) for trip in found["trips"]
+    assert [(SCORE, [0, 1], True), (TOTAL, [0, 1], True)] == [
+        (each["kernel"], each["compiled"], each["overlapping"]) for each in found["duplicate_compilations"]
     ]
+
+
+def test_check_answers_that_it_is_not_ready(recording: Path) -> None:
+    found = _command("06-ready", recording, "--json")
+
+    assert not found["holds"]
+    assert {(MODEL, 1, 0), (SCORE, 2, 0), (ATTENTION, 0, 1)} == {
+        (each["kernel"], each["compiled"], each["failed"]) for each in found["checks"][0]["kernels"]
+    }
+
+
+def test_report_answers_what_the_stores_gave_and_took(recording: Path) -> None:
+    found = _command("07-store-used", recording, "--run", "all", "--json")
+
+    assert [
+        (layer, place, loaded, stored, refused)
+        for layer, place, _, loaded, stored, refused, *_ in ANSWERS["07-store-used"][1]
+    ] == [
+        (store["layer"], store["location"], store["loaded"], store["stored"], store["not_stored"])
+        for store in found["stores"]
+    ]
+    assert [{"reason": READ_ONLY, "trips": 6}] == found["stores"][0]["reasons"]
 
 
 def test_diff_answers_what_the_new_image_has_invalidated(recording: Path) -> None:
@@ -242,9 +264,8 @@ def test_diff_answers_what_the_new_image_has_invalidated(recording: Path) -> Non
     assert 2 == printed.count("another compiler or build: triton key")
 
 
-@pytest.mark.parametrize("name", ["06-ready", "09-warm-up"])
-def test_warmup_list_answers_what_compiled_while_serving(recording: Path, name: str) -> None:
-    found = _command(name, recording, "--json")
+def test_warmup_list_answers_what_compiled_while_serving(recording: Path) -> None:
+    found = _command("09-warm-up", recording, "--json")
 
     listed = [
         (kernel["kernel"], each["specialization"])
