@@ -69,6 +69,8 @@ def private_provider(url: str) -> TracerProvider:
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
     from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
+    from otel_kernel.ids import SystemIdGenerator
+
     exporter = exporter_to(url)
     unlimited = SpanLimits.UNSET  # the limits in the environment are meant for the program's own spans
     limits = SpanLimits(
@@ -77,6 +79,8 @@ def private_provider(url: str) -> TracerProvider:
         max_attribute_length=unlimited,
         max_span_attribute_length=unlimited,
     )
-    provider = SdkTracerProvider(sampler=ALWAYS_ON, resource=Resource.create(), span_limits=limits)
+    provider = SdkTracerProvider(
+        sampler=ALWAYS_ON, resource=Resource.create(), span_limits=limits, id_generator=SystemIdGenerator()
+    )
     provider.add_span_processor(BatchSpanProcessor(exporter))
     return provider
