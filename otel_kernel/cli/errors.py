@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 import click
 
+from otel_kernel.faults import UserError
 from otel_kernel.inputs import InputError
-from otel_kernel.recording.errors import RecordingError
 
 DONE: Final = 0
 DIFFERS: Final = 1
@@ -64,7 +64,7 @@ def said(error: Exception) -> int:
         return PIPE_CLOSED
     if isinstance(error, click.ClickException):
         say(error.format_message())
-    elif isinstance(error, (InputError, RecordingError)):
+    elif isinstance(error, (InputError, UserError)):
         say(str(error))
     elif isinstance(error, OSError):
         say(f"{error.filename or 'standard output'}: {error.strerror or error}")

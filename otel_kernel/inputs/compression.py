@@ -19,6 +19,10 @@ class DamagedError(ValueError):
     """Packed content is not as it was packed."""
 
 
+class TooLongError(DamagedError):
+    """Packed content is longer than it may be."""
+
+
 def unpacked(stream: BinaryIO, start: bytes, name: str) -> BinaryIO | None:
     """Return what gives the content of a packed stream, or None if it is not packed.
 
@@ -51,7 +55,7 @@ def unpack(message: bytes, limit: int, name: str) -> bytes:
     except zstd.ZstdError as error:
         raise DamagedError(f"damaged zstd: {error}") from None
     if len(content) > limit:
-        raise DamagedError(f"a message of more than {limit} bytes is not read")
+        raise TooLongError(f"a message of more than {limit} bytes is not read")
     if not decompressor.eof:
         raise DamagedError("damaged zstd: it ends too early")
     return content

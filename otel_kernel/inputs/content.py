@@ -170,7 +170,7 @@ def read_message(
         InputError: a package is needed that is not installed.
     """
     if len(message) > MAX_MESSAGE:
-        yield Problem(where, f"a message of more than {MAX_MESSAGE} bytes is not read")
+        yield Problem(where, f"a message of more than {MAX_MESSAGE} bytes is not read", is_whole=True)
     elif message.startswith(b"{"):
         yield from read_line(message, where, texts)
     else:

@@ -28,10 +28,10 @@ def read_line(
     try:
         value = json.loads(line)
     except json.JSONDecodeError as error:
-        yield Problem(where, f"malformed JSON: {error.msg} at column {error.colno}")
+        yield Problem(where, f"malformed JSON: {error.msg} at column {error.colno}", is_whole=True)
         return
     except (ValueError, RecursionError) as error:
-        yield Problem(where, f"malformed JSON: {error}")
+        yield Problem(where, f"malformed JSON: {error}", is_whole=True)
         return
     if trip_json.is_trip(value):
         yield trip_json.read_trip(value, where, texts)

@@ -1,4 +1,4 @@
-"""Opens an INPUT: a recording, files of JSON lines, an environment of CubeCL, or standard input."""
+"""Opens an INPUT: a recording, files, an environment of CubeCL, standard input, or a backend."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from otel_kernel.inputs.sources import (
     RecordingFile,
     Source,
     StandardInput,
+    backend_at,
     source_at,
 )
 from otel_kernel.kinds import Stamped, kind_of
@@ -132,8 +133,8 @@ def open_input(spec: str | Path, *, texts: TextFiles | None = None) -> Input:
     """Open an INPUT.
 
     Args:
-        spec: a recording, a file of JSON lines (OTLP, or trips), an environment of CubeCL, a pattern that
-            matches several of these, or `-` for such lines on standard input.
+        spec: a recording, a file of OTLP or of JSON lines, an environment of CubeCL, a pattern that matches
+            several of these, `-` for such content on standard input, or the URL of a backend.
         texts: where to look for texts that a line does not carry whole.
 
     Raises:
@@ -141,6 +142,9 @@ def open_input(spec: str | Path, *, texts: TextFiles | None = None) -> Input:
     """
     if str(spec) == STANDARD_INPUT:
         return Input([StandardInput()], texts)
+    backend = backend_at(str(spec))
+    if backend is not None:
+        return Input([backend], texts)
     path = Path(spec)
     if not path.exists() and any(sign in str(spec) for sign in "*?["):
         paths = sorted(glob.glob(str(spec), recursive=True))  # noqa: PTH207 - also takes absolute patterns

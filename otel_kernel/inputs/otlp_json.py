@@ -59,12 +59,12 @@ def read_request(
             else:
                 yield found
     except _MalformedError as error:
-        yield Problem(where, str(error))
+        yield Problem(where, str(error), is_whole=True)
 
 
 def _spans(request: Any) -> Iterator[tuple[str, Any]]:
     """Yield each span with the name of its scope."""
-    if not _is_object(request):
+    if not is_object(request):
         raise _MalformedError(f"not OTLP: an object is needed, got {shortened(request)}")
     if "resourceSpans" not in request and "resource_spans" not in request:
         if request and not _OTHER_SIGNALS & request.keys():
@@ -73,14 +73,14 @@ def _spans(request: Any) -> Iterator[tuple[str, Any]]:
     for resource_spans in _objects(request, "resourceSpans", "resource_spans"):
         for scope_spans in _objects(resource_spans, "scopeSpans", "scope_spans"):
             scope = scope_spans.get("scope")
-            name = scope.get("name") if _is_object(scope) else None
+            name = scope.get("name") if is_object(scope) else None
             for span in _list(scope_spans, "spans", "spans"):
                 yield name if isinstance(name, str) else "", span
 
 
 def _objects(owner: Mapping[str, Any], camel: str, snake: str) -> list[dict[str, Any]]:
     items = _list(owner, camel, snake)
-    if not all(_is_object(item) for item in items):
+    if not all(is_object(item) for item in items):
         raise _MalformedError(f"not OTLP: {camel} must hold objects, got {shortened(items)}")
     return items
 
@@ -89,16 +89,18 @@ def _list(owner: Mapping[str, Any], camel: str, snake: str) -> list[Any]:
     value = _either(owner, camel, snake, None)
     if value is None:
         return []
-    if not _is_list(value):
+    if not is_list(value):
         raise _MalformedError(f"not OTLP: {camel} must be a list, got {shortened(value)}")
     return value
 
 
-def _is_object(value: object) -> TypeGuard[dict[str, Any]]:
+def is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    """Whether parsed JSON is an object."""
     return isinstance(value, dict)
 
 
-def _is_list(value: object) -> TypeGuard[list[Any]]:
+def is_list(value: object) -> TypeGuard[list[Any]]:
+    """Whether parsed JSON is a list."""
     return isinstance(value, list)
 
 

@@ -43,7 +43,7 @@ def read_request(
     try:
         request.ParseFromString(bytes(data))
     except DecodeError as error:
-        yield Problem(where, f"malformed protobuf: {error}")
+        yield Problem(where, f"malformed protobuf: {error}", is_whole=True)
         return
     for resource_spans in request.resource_spans:
         for scope_spans in resource_spans.scope_spans:

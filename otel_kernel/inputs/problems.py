@@ -16,6 +16,8 @@ class Problem:
     where: str
     """The file and the line, `spans.jsonl:12`; empty where the reason says it."""
     reason: str
+    is_whole: bool = False
+    """Whether it is all of a message that is lost, or all that follows a place in it."""
 
     def __str__(self) -> str:
         return f"{self.where}: {self.reason}" if self.where else self.reason

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final, TypeAlias
+from typing import TYPE_CHECKING, BinaryIO, Final, TypeAlias
 
 from otel_kernel.inputs.content import may_be_content, read_content
 from otel_kernel.inputs.problems import InputError, Problem
@@ -16,6 +16,11 @@ from otel_kernel.mapping import NotATrip
 from otel_kernel.recording.reader import read_trips
 from otel_kernel.records import Trip
 from otel_kernel.texts import TextFiles
+
+if TYPE_CHECKING:
+    from otel_kernel.inputs.clickhouse import ClickHouse
+    from otel_kernel.inputs.jaeger import Jaeger
+    from otel_kernel.inputs.tempo import Tempo
 
 _SQLITE: Final = b"SQLite format 3\0"
 _APPLICATION_ID: Final = slice(68, 72)
@@ -85,7 +90,36 @@ class StandardInput:
         return read_content(sys.stdin.buffer, "standard input", texts)
 
 
-Source: TypeAlias = "RecordingFile | CubeclFile | ContentFile | StandardInput"
+Source: TypeAlias = "RecordingFile | CubeclFile | ContentFile | StandardInput | Jaeger | Tempo | ClickHouse"
+
+
+def backend_at(spec: str) -> Source | None:
+    """Return the backend that a URL names, or None if it is the name of a file.
+
+    Raises:
+        InputError: the URL is not right.
+    """
+    scheme, separator, _ = spec.partition("://")
+    kind, _, api = scheme.partition("+")
+    if not separator or Path(spec).exists():
+        return None
+    # Each only when it is asked for: they import what a report of a recording does not need.
+    if kind == "jaeger" and api in ("http", "https"):
+        from otel_kernel.inputs.jaeger import Jaeger
+
+        return Jaeger(spec, api)
+    if kind == "tempo" and api in ("http", "https"):
+        from otel_kernel.inputs.tempo import Tempo
+
+        return Tempo(spec, api)
+    if kind in ("clickhouse", "chdb") and api in ("", "http", "https"):
+        from otel_kernel.inputs.clickhouse import ClickHouse
+
+        return ClickHouse(spec, "" if kind == "chdb" else api or "http")
+    raise InputError(
+        f"{scheme}:// is no INPUT: name jaeger+http://, jaeger+https://, tempo+http://, tempo+https://, "
+        f"clickhouse://, clickhouse+https:// or chdb:///folder"
+    )
 
 
 def source_at(path: Path) -> Source:

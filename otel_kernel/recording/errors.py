@@ -34,6 +34,10 @@ class RecordingError(UserError):
         self.lasting = lasting
 
 
+class RefusedTripError(RecordingError):
+    """A trip contradicts what the recording holds already; others can be written all the same."""
+
+
 def is_locked(error: BaseException | None) -> bool:
     """Whether another process holds a lock."""
     return isinstance(error, sqlite3.OperationalError) and _LOCKED in str(error)

@@ -21,7 +21,13 @@ from typing import Final
 
 from otel_kernel import semconv
 from otel_kernel.recording import processes, schema
-from otel_kernel.recording.errors import BUSY_SECONDS, RecordingError, explained, is_locked
+from otel_kernel.recording.errors import (
+    BUSY_SECONDS,
+    RecordingError,
+    RefusedTripError,
+    explained,
+    is_locked,
+)
 from otel_kernel.recording.file import connect_writer, real_path
 from otel_kernel.recording.rows import TripRows, to_rows
 from otel_kernel.records import Session, Trip, escape
@@ -64,12 +70,14 @@ class RecordingSink:
 
     wants_start = True
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, foreign: bool = False) -> None:
         """Remember the file.
 
         Args:
             path: the recording.
+            foreign: whether all trips are of other processes, whatever their attributes say.
         """
+        self._foreign = foreign
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
@@ -127,7 +135,7 @@ class RecordingSink:
 
     def _write(self, trip: Trip, *, ended: bool) -> None:
         pid = os.getpid()
-        is_own = trip.attributes.get(semconv.PROCESS_PID, pid) == pid
+        is_own = not self._foreign and trip.attributes.get(semconv.PROCESS_PID, pid) == pid
         entry = _Entry(trip.session, trip.started_ns, is_own, to_rows(trip), ended)
         with self._lock:
             if self._refusal is not None:
@@ -224,7 +232,7 @@ def _add_session(connection: sqlite3.Connection, entry: _Entry) -> None:
     if not added:
         run: str = connection.execute("SELECT run FROM sessions WHERE id = ?", (session.id,)).fetchone()[0]
         if run != session.run:
-            raise RecordingError(
+            raise RefusedTripError(
                 f"session {session.id} belongs to run {run}, not to run {session.run}: a session has one run"
             )
 

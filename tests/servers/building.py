@@ -22,7 +22,7 @@ PACKAGES: Final[dict[ServerName, str]] = {
 BUILD_SECONDS: Final = 3600
 """Within this time a build must end: minutes on two idle cores with an empty cache of Go."""
 
-_FOLDER: Final = Path(__file__).parent / "modules"
+FOLDER: Final = Path(__file__).parent / "modules"
 _GO: Final = {"CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly -trimpath"}
 
 
@@ -36,7 +36,7 @@ def missing() -> str | None:
 def binary(name: ServerName) -> Path:
     """Return where the server is, or will be once it is built: a folder named by all that goes into it."""
     digest = hashlib.sha256(_go("version"))
-    for path in sorted((_FOLDER / name).iterdir()):
+    for path in sorted((FOLDER / name).iterdir()):
         if path.suffix in (".go", ".mod", ".sum"):
             digest.update(f"\0{path.name}\0".encode() + path.read_bytes())
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -54,12 +54,12 @@ def built(name: ServerName) -> Path:
         if not path.exists():
             with tempfile.TemporaryDirectory(dir=path.parent) as folder:
                 made = Path(folder) / name
-                _go("build", "-ldflags=-s -w", "-o", str(made), PACKAGES[name], folder=_FOLDER / name)
+                _go("build", "-ldflags=-s -w", "-o", str(made), PACKAGES[name], folder=FOLDER / name)
                 made.replace(path)
     return path
 
 
-def _go(*arguments: str, folder: Path = _FOLDER) -> bytes:
+def _go(*arguments: str, folder: Path = FOLDER) -> bytes:
     command = ["nice", "-n", "5", "go", *arguments]
     done = subprocess.run(command, cwd=folder, env={**os.environ, **_GO}, capture_output=True, check=False)
     if done.returncode:
