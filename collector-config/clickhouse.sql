@@ -1,5 +1,5 @@
--- The tables that the Collector's ClickHouse exporter fills (contrib 0.161.0, columns of type Map), and a view of
--- kernel trips with typed columns. For ClickHouse 24.8 or later:
+-- The tables that the Collector's ClickHouse exporter fills (contrib 0.161.0, columns of type Map); clickhouse/view.sql
+-- makes typed columns of them. For ClickHouse 24.8 or later:
 --
 --   clickhouse-client --multiquery < clickhouse.sql
 --   clickhouse-client --multiquery --database otel < clickhouse/view.sql
@@ -66,33 +66,3 @@ PARTITION BY toDate(Timestamp)
 ORDER BY (ServiceName, toDateTime(Timestamp))
 TTL toDate(Timestamp) + toIntervalDay(90)
 SETTINGS ttl_only_drop_parts = 1;
-
--- One row a trip. A map gives '' for a name that is not there, so what may be absent is asked for first. A batch that
--- was sent twice is here twice: count distinct (session, seq). clickhouse/view.sql replaces it by one with all that
--- a trip has, its outcome an enumeration and its key numbers.
-CREATE VIEW IF NOT EXISTS otel.kernel_trips AS
-SELECT
-    SpanAttributes['compute.kernel.session.id'] AS session,
-    toInt64(SpanAttributes['compute.kernel.session.seq']) AS seq,
-    SpanAttributes['compute.kernel.session.run'] AS run,
-    ServiceName AS service,
-    SpanAttributes['compute.kernel.runtime'] AS runtime,
-    SpanAttributes['compute.kernel.layer'] AS layer,
-    SpanAttributes['compute.kernel.name'] AS kernel,
-    Timestamp AS started,
-    toInt64(SpanAttributes['compute.kernel.compilation.duration_ns']) AS duration_ns,
-    nullIf(SpanAttributes['compute.kernel.compilation.outcome'], '') AS outcome,
-    nullIf(SpanAttributes['error.type'], '') AS error_type,
-    nullIf(SpanAttributes['compute.kernel.key.id'], '') AS key_id,
-    nullIf(SpanAttributes['compute.kernel.key.build_id'], '') AS key_build_id,
-    nullIf(SpanAttributes['compute.kernel.target'], '') AS target,
-    nullIf(SpanAttributes['compute.kernel.phase'], '') AS phase,
-    if(mapContains(SpanAttributes, 'compute.kernel.ir.text'), SpanAttributes['compute.kernel.ir.text'], NULL) AS ir,
-    nullIf(SpanAttributes['compute.kernel.ir.sha256'], '') AS ir_sha256,
-    if(mapContains(SpanAttributes, 'compute.kernel.source.text'), SpanAttributes['compute.kernel.source.text'], NULL)
-        AS source,
-    nullIf(SpanAttributes['compute.kernel.source.sha256'], '') AS source_sha256,
-    TraceId AS trace_id,
-    SpanId AS span_id
-FROM otel.otel_traces
-WHERE SpanAttributes['compute.kernel.role'] = 'trip';

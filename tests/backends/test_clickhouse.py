@@ -157,22 +157,6 @@ def test_a_time_leaves_others_out(database: Path) -> None:
     assert sent == sorted(open_input(f"chdb://{database}?since=1h"), key=_seq)
 
 
-def test_the_view_has_typed_columns_and_null_where_nothing_was(database: Path) -> None:
-    failed = replace(some_trips(1)[0], outcome=None, key=None, ir=None, source="", error_type="E", seq=9)
-    filled(database, [*some_trips(2), failed])
-    sql = (
-        "SELECT seq, duration_ns, outcome, error_type, key_id, ir, source FROM otel.kernel_trips ORDER BY seq"
-    )
-    with chdb_session(database) as session:
-        lines = str(session.query(sql, "JSONEachRow")).splitlines()
-    rows = [json.loads(line) for line in lines]
-
-    assert [0, 1, 2, 9] == [row["seq"] for row in rows]
-    assert {"seq": 9, "duration_ns": 1_000_000, "outcome": None, "error_type": "E", "key_id": None, "ir": None,
-            "source": ""} == rows[-1]  # fmt: skip
-    assert ("compiled", "0" * 32, "") == (rows[0]["outcome"], rows[0]["key_id"], rows[0]["ir"])
-
-
 @settings(deadline=None, max_examples=100)
 @given(trips(("record", "failed", "abandoned")))
 def test_any_trip_comes_back_from_a_row_but_for_attributes_of_a_version_to_come(trip: Trip) -> None:
