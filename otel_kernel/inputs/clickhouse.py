@@ -18,7 +18,9 @@ from otel_kernel import semconv
 from otel_kernel.inputs.http import HttpApi, lines_of
 from otel_kernel.inputs.problems import InputError, Problem
 from otel_kernel.inputs.urls import backend_url
-from otel_kernel.mapping import NotATrip, Reject, SpanView, read_span
+from otel_kernel.kinds import Stamped
+from otel_kernel.mapping import NotATrip, Reject, SpanView
+from otel_kernel.record_mapping import read_any
 from otel_kernel.records import AttributeValue, Trip
 from otel_kernel.texts import TextFiles
 
@@ -68,7 +70,7 @@ class ClickHouse:
         self._sql = _question(database, table, since, until)
         self._is_server = bool(scheme)
 
-    def read(self, texts: TextFiles | None) -> Iterator[Trip | NotATrip | Problem]:
+    def read(self, texts: TextFiles | None) -> Iterator[Trip | Stamped | NotATrip | Problem]:
         """Yield what the rows stand for.
 
         Raises:
@@ -110,7 +112,9 @@ class ClickHouse:
             raise InputError(f"{self._url.name}: {' '.join(str(error).split())[:300]}") from error
 
 
-def read_row(line: bytes, where: str, texts: TextFiles | None = None) -> Iterator[Trip | NotATrip | Problem]:
+def read_row(
+    line: bytes, where: str, texts: TextFiles | None = None
+) -> Iterator[Trip | Stamped | NotATrip | Problem]:
     """Yield what one row stands for.
 
     Args:
@@ -132,8 +136,10 @@ def read_row(line: bytes, where: str, texts: TextFiles | None = None) -> Iterato
         yield found
 
 
-def _read(row: Any, attributes: dict[str, str], texts: TextFiles | None) -> Trip | NotATrip | Reject:
-    found: Trip | NotATrip | Reject = Reject("")
+def _read(
+    row: Any, attributes: dict[str, str], texts: TextFiles | None
+) -> Trip | Stamped | NotATrip | Reject:
+    found: Trip | Stamped | NotATrip | Reject = Reject("")
     for is_guessed in (False, True):
         typed = {name: _typed(name, value, is_guessed) for name, value in attributes.items()}
         view = SpanView(
@@ -144,7 +150,7 @@ def _read(row: Any, attributes: dict[str, str], texts: TextFiles | None) -> Trip
             span_id=row["span"],
             description=row["message"],
         )
-        tried = read_span(view, texts)
+        tried = read_any(view, texts)
         if not isinstance(tried, Reject):
             return tried
         found = tried if not is_guessed else found

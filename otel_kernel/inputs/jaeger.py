@@ -18,7 +18,9 @@ from otel_kernel.inputs.otlp_json import is_list, is_object
 from otel_kernel.inputs.problems import InputError, Problem
 from otel_kernel.inputs.urls import BackendUrl, backend_url
 from otel_kernel.inputs.windows import in_windows
-from otel_kernel.mapping import NotATrip, Reject, SpanView, read_span
+from otel_kernel.kinds import Stamped
+from otel_kernel.mapping import NotATrip, Reject, SpanView
+from otel_kernel.record_mapping import read_any
 from otel_kernel.records import Trip
 from otel_kernel.texts import TextFiles
 
@@ -51,7 +53,7 @@ class Jaeger:
         self._seen: set[str] = set()
         self._problems: list[Problem] = []
 
-    def read(self, texts: TextFiles | None) -> Iterator[Trip | NotATrip | Problem]:
+    def read(self, texts: TextFiles | None) -> Iterator[Trip | Stamped | NotATrip | Problem]:
         """Yield what the spans stand for.
 
         Raises:
@@ -164,7 +166,9 @@ def _remove(answer: Any, traces: set[str], is_legacy: bool) -> None:
             spans[:] = [span for span in spans if not is_object(span) or str(span.get(name)) not in traces]
 
 
-def _read_legacy(answer: Any, where: str, texts: TextFiles | None) -> Iterator[Trip | NotATrip | Problem]:
+def _read_legacy(
+    answer: Any, where: str, texts: TextFiles | None
+) -> Iterator[Trip | Stamped | NotATrip | Problem]:
     try:
         for error in answer.get("errors") or ():
             yield Problem(where, f"Jaeger says {shortened(error)}")
@@ -174,7 +178,7 @@ def _read_legacy(answer: Any, where: str, texts: TextFiles | None) -> Iterator[T
         return
     for span in spans:
         try:
-            found = read_span(_legacy_view(span), texts)
+            found = read_any(_legacy_view(span), texts)
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
             yield Problem(where, f"malformed span {shortened(span)}: {error or type(error).__name__}")
             continue

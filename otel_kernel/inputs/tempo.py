@@ -13,6 +13,7 @@ from otel_kernel.inputs.otlp_json import is_object
 from otel_kernel.inputs.problems import InputError, Problem
 from otel_kernel.inputs.urls import backend_url
 from otel_kernel.inputs.windows import in_windows
+from otel_kernel.kinds import Stamped
 from otel_kernel.mapping import NotATrip
 from otel_kernel.records import Trip
 from otel_kernel.texts import TextFiles
@@ -44,7 +45,7 @@ class Tempo:
         self._seen: set[str] = set()
         self._problems: list[Problem] = []
 
-    def read(self, texts: TextFiles | None) -> Iterator[Trip | NotATrip | Problem]:
+    def read(self, texts: TextFiles | None) -> Iterator[Trip | Stamped | NotATrip | Problem]:
         """Yield what the spans stand for.
 
         Raises:

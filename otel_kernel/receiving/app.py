@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from otel_kernel.inputs import InputError, Problem, otlp_protobuf
 from otel_kernel.inputs.json_lines import read_line
+from otel_kernel.kinds import Stamped
 from otel_kernel.mapping import NotATrip
 from otel_kernel.receiving import bodies
 from otel_kernel.receiving.messages import JSON, PROTOBUF, Answer, refused, taken
@@ -161,7 +162,7 @@ class ReceiverApp:
         return written
 
 
-def _read(message: bytes, content_type: str) -> Iterable[Trip | NotATrip | Problem]:
+def _read(message: bytes, content_type: str) -> Iterable[Trip | Stamped | NotATrip | Problem]:
     read = read_line if content_type == JSON else otlp_protobuf.read_request
     return read(message, "request")
 
