@@ -100,10 +100,10 @@ class _Pushed(io.RawIOBase):
 
 
 def _peeked(stream: BinaryIO) -> tuple[BinaryIO, bytes]:
-    """Return the stream as it was, and what it begins with: `_ENOUGH` bytes or more, or all there are."""
+    """Return the stream as it was, and what it begins with: as many bytes as it takes to see what it is."""
     peek = getattr(stream, "peek", None)
     start: bytes = peek(_ENOUGH) if peek is not None else b""
-    if len(start) >= _ENOUGH:
+    if len(start) >= _ENOUGH or start.startswith(b"{"):  # JSON lines, and nobody knows when more will come
         return stream, start
     start = stream.read(_ENOUGH)  # a pipe has given less than it will
     return cast("BinaryIO", io.BufferedReader(_Pushed(start, stream))), start
