@@ -13,8 +13,9 @@ import pytest
 from dashboards.test_dashboards import every_expr
 from run.launching import PYTHON, environment
 from servers.collector import Collector
-from servers.debian import binary
+from servers.debian import alertmanager_missing, binary
 from servers.monitoring import Alertmanager, Prometheus
+from servers.needing import need
 from servers.process import free_ports
 from servers.production import PRODUCTION, certificate
 from servers.waiting import eventually
@@ -38,6 +39,7 @@ class Stack:
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory, servers: None) -> Generator[Stack]:
     """All of it, and one program that has run and ended."""
+    need(alertmanager_missing())
     folder = tmp_path_factory.mktemp("alerts")
     cert, key = certificate(folder)
     health_port, away = free_ports(2)
@@ -151,6 +153,7 @@ def test_query_of_a_dashboard_is_answered(stack: Stack, title: str) -> None:
 
 @pytest.fixture
 def alertmanager(tmp_path: Path) -> Generator[Alertmanager]:
+    need(alertmanager_missing())
     with Alertmanager(tmp_path) as started:
         yield started
 

@@ -16,6 +16,7 @@ from alerts.promtool import CONFIG, RULES
 from clickhouse.database import Database
 from questions.telemetry import spans
 from servers.debian import binary, missing
+from servers.needing import need
 
 from generators import clickhouse
 from generators.dashboards import FLEET, RELEASE
@@ -144,9 +145,7 @@ def every_expr() -> dict[str, str]:
 
 
 def test_promql_is_valid(tmp_path: Path) -> None:
-    reason = missing()
-    if reason:
-        pytest.skip(reason)
+    need(missing())
     rules = [{"record": f"panel:{number}", "expr": expr} for number, expr in enumerate(every_expr().values())]
     path = tmp_path / "panels.yaml"
     path.write_text(json.dumps({"groups": [{"name": "panels", "rules": rules}]}))

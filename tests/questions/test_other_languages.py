@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 import yaml
 from alerts.promtool import CONFIG, DURATION, RULES, Series, rules, series
 from servers import debian, traceql_grammar
+from servers.needing import need
 
 from generators.fleet import Process, processes
 from generators.questions import QUESTIONS
@@ -56,13 +56,8 @@ ANSWERS: Final[dict[str, dict[str, list[tuple[dict[str, str], float]]]]] = {
 """What the fleet's metrics answer to PromQL at some times of its day, beside the job."""
 
 
-def _needs(reason: str | None) -> None:
-    if reason and os.environ.get("OTEL_KERNEL_REQUIRE_ALL") != "1":
-        pytest.skip(reason)
-
-
 def test_traceql_is_in_the_grammar() -> None:
-    _needs(traceql_grammar.missing())
+    need(traceql_grammar.missing())
 
     assert {name: [] for name in TRACEQL} == dict(
         zip(TRACEQL, traceql_grammar.wrong_places(list(TRACEQL.values())), strict=True)
@@ -128,7 +123,7 @@ def _labels(process: Process, trip: Trip) -> dict[str, str]:
 
 
 def test_promql_answers_as_is_known(tmp_path: Path) -> None:
-    _needs(debian.missing())
+    need(debian.missing())
     every: Series = {name: values for process in processes() for name, values in _metrics(process).items()}
     tests = [
         {
