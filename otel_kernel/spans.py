@@ -24,6 +24,7 @@ from opentelemetry.trace import (
 
 from otel_kernel import __version__, mapping, semconv, states
 from otel_kernel.records import AttributeValue, Trip
+from otel_kernel.span_ids import draw_own_ids
 from otel_kernel.texts import TextFiles
 
 if TYPE_CHECKING:
@@ -195,7 +196,12 @@ class Spans:
         tracer = self._tracers.get(runtime)
         if tracer is None:
             tracer = trace.get_tracer(semconv.SCOPE_PREFIX + runtime, __version__, self.tracer_provider)
-            self._tracers[runtime] = tracer
+            draw_own_ids(tracer)
+            is_settled = not isinstance(
+                tracer, trace.ProxyTracer
+            )  # else the program may yet set its provider
+            if is_settled:
+                self._tracers[runtime] = tracer
         return tracer.start_span(
             name,
             context=trace.set_span_in_context(parent) if self.private and parent is not None else None,
