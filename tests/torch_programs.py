@@ -68,7 +68,7 @@ def run_program(folder: Path, name: str, *arguments: str, **variables: str) -> R
     report.touch()
     environment = {
         **torch_store.environment(store),
-        "PYTHONPATH": os.pathsep.join(map(str, (PROGRAMS, ROOT))),
+        "PYTHONPATH": os.pathsep.join(map(str, (PROGRAMS, ROOT, ROOT / "tests"))),
         "REPORT": str(report),
         **variables,
     }

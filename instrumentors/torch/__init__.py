@@ -22,7 +22,7 @@ What the fields hold:
   `bundled_autograd_cache` the rest is AOTAutograd's key and `forward` or `backward`. No key where the store is
   off or Inductor goes round it.
 - key components of a graph: digests of graph, inputs, options and config, the guards, and the settings of
-  `torch._inductor.config` that are not as they come (`config_changed`).
+  `torch._inductor.config` that are part of the key and not as they come (`config_changed`).
 - key of a C++ kernel: rest = the name of its files, which is a hash of source and command line. Of an
   extension: name, digest of its sources, flags; torch's own key of it is salted by the process.
 - key of a kernel of Triton's: rest = Triton's own key of each of its configurations, a line each. Triton's key

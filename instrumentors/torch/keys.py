@@ -97,11 +97,12 @@ def _group(members: Iterable[tuple[str, str]]) -> str:
 
 
 def changed_config() -> str:
-    """Return the settings of Inductor that are not as they come, as `name=value`."""
+    """Return the settings of Inductor that are part of its key and not as they come, as `name=value`."""
     import torch._inductor.config as settings
 
     config: Any = settings
-    changed: dict[str, Any] = config._get_dict(skip_default=True)
+    others: list[str] = getattr(config, "_cache_config_ignore_prefix", [])
+    changed: dict[str, Any] = config._get_dict(skip_default=True, ignored_prefixes=others)
     return ", ".join(
         f"{name}={value}"
         for name, value in sorted(changed.items())

@@ -74,7 +74,13 @@ POINTS: Final[tuple[Point | Slot, ...]] = (
     # last two take most of the time of the first graph.
     Point("torch._inductor.cpp_builder", "CppBuilder.build", probe(cpp_kernels.read_compiler)),
     # The source of a kernel of Triton's, whichever way it comes. Called once or twice a kernel: no trip.
-    Point(_POOL, "AsyncCompile.triton", notice(triton_kernels.read_request), ("source_code",), optional=True),
+    Point(
+        _POOL,
+        "AsyncCompile.triton",
+        notice(triton_kernels.read_request),
+        ("kernel_name", "source_code"),
+        optional=True,
+    ),
     # A kernel that a worker compiles: the future is asked once, and raises what the worker has raised, where
     # `precompile` is never reached. `_worker_compile_triton` itself is pickled by name.
     Point(_STORE, "LambdaFuture.result", trip(triton_kernels.read_answer), optional=True),
@@ -119,20 +125,20 @@ POINTS: Final[tuple[Point | Slot, ...]] = (
     Point(
         "torch._inductor.select_algorithm",
         "AlgorithmSelectorCache.do_autotuning",
-        parent(triton_tuning.read_choice),
+        notice(triton_tuning.read_choice),
         ("name",),
         optional=True,
     ),
     Point(
         "torch._inductor.select_algorithm",
         "TritonTemplateCaller.precompile",
-        parent(triton_tuning.read_candidate),
+        notice(triton_tuning.read_candidate),
         optional=True,
     ),
     Point(
         "torch._inductor.runtime.coordinate_descent_tuner",
         "CoordescTuner.autotune",
-        parent(triton_tuning.read_descent),
+        notice(triton_tuning.read_descent),
         optional=True,
     ),
     Point(_HEURISTICS, "CachingAutotuner._precompile_config", trip(triton_tuning.read_config), optional=True),

@@ -7,17 +7,21 @@ What Triton's own compiler does meanwhile is part of that trip.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import time
 import weakref
 from collections.abc import Generator, Iterable, Mapping
 from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from otel_kernel import semconv
+from otel_kernel.beside import start_parent
 from otel_kernel.instrumentors.torch import keys
+from otel_kernel.instrumentors.torch.frames import RUNTIME
 from otel_kernel.instrumentors.torch.kernels import kernels_of
 from otel_kernel.instrumentors.torch.workers import compiler_in_key, is_worker, take_job
 from otel_kernel.records import Abandoned, CompilationOutcome, escape
@@ -35,20 +39,34 @@ _BUNDLED = "bundle"
 _HERE = "parent"
 _IN_WORKER = "worker"
 
-_source: ContextVar[str | None] = ContextVar("otel_kernel_torch_triton_source", default=None)
+_FUSION = "triton_"
+"""What Inductor calls every kernel that it compiles to see whether a fusion is worth while."""
 
-_sources: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
-"""Of kernels out of a bundle, until they are asked for."""
+_in_round: ContextVar[bool] = ContextVar("otel_kernel_torch_round", default=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What the generated code says of a kernel."""
+
+    name: str
+    source: str
+
+
+_asked: ContextVar[_Asked | None] = ContextVar("otel_kernel_torch_triton_kernel", default=None)
+
+_bundled: weakref.WeakKeyDictionary[Any, _Asked] = weakref.WeakKeyDictionary()
+"""Kernels out of a bundle, until they are asked for."""
 
 
 def read_request(call: Call) -> Generator[None, None, None]:
-    """Read `AsyncCompile.triton`, which knows the source: asked once or twice a kernel."""
-    source = str(call.argument("source_code"))
-    token = _source.set(source)
+    """Read `AsyncCompile.triton`, which knows name and source: called once or twice a kernel."""
+    asked = _Asked(str(call.argument("kernel_name")), str(call.argument("source_code")))
+    token = _asked.set(asked)
     yield
-    _source.reset(token)
+    _asked.reset(token)
     if hasattr(call.result, "static_autotuner"):
-        _sources[call.result] = source
+        _bundled[call.result] = asked
 
 
 def read_answer(call: Call) -> Generator[Begin, OpenTrip, None]:
@@ -58,7 +76,13 @@ def read_answer(call: Call) -> Generator[Begin, OpenTrip, None]:
     if job is None:
         return  # a kernel of C++, or one that was asked for before
     called, started = time.time_ns(), time.perf_counter_ns()
-    trip = yield Begin(job.name, LAYER, started_ns=job.submitted_ns, absorbs=ABSORBED)
+    begin = Begin(job.name, LAYER, started_ns=job.submitted_ns, absorbs=ABSORBED)
+    if job.name == _FUSION:
+        with tuning_round("a fusion"):
+            trip = yield begin
+        trip.abandon(Abandoned.TUNING)
+    else:
+        trip = yield begin
     took = time.perf_counter_ns() - started
     done = job.done_ns if job.done_ns is not None else called
     # Without the time in which the answer lay there and nobody asked for it.
@@ -88,9 +112,9 @@ def read_bundled(call: Call) -> Generator[Begin, OpenTrip, None]:
     autotuner = call.instance.static_autotuner
     if autotuner.launchers:
         return  # in memory
-    source = _sources.pop(call.instance, None) or _source.get()
-    trip = yield Begin(name_of(autotuner), LAYER, absorbs=ABSORBED)
-    _read_source(trip, source)
+    asked = _bundled.pop(call.instance, None) or _asked.get()
+    trip = yield Begin(asked.name if asked is not None else name_of(autotuner), LAYER, absorbs=ABSORBED)
+    _read_source(trip, asked.source if asked is not None else None)
     if trip.error is None:
         hashes = _hashes(autotuner)
         _read_kernel(trip, autotuner, hashes, has_compiled=_has_compiled_here(trip), made_in=_BUNDLED)
@@ -109,14 +133,21 @@ def read_precompile(call: Call) -> Generator[Begin, OpenTrip, None]:
     is_candidate = (
         call.argument("reload_kernel") is None and call.argument("static_triton_bundle_key") is None
     )
+    asked = _asked.get() if not is_candidate else None
+    name = asked.name if asked is not None else name_of(autotuner)
     if autotuner.launchers:  # in memory
         if around is not None and not is_candidate:
-            kernels_of(around).names.append(name_of(autotuner))
+            kernels_of(around).names.append(name)
         return
-    trip = yield Begin(name_of(autotuner), LAYER, absorbs=ABSORBED)
+    begin = Begin(name, LAYER, absorbs=ABSORBED)
+    if is_candidate and not _in_round.get():
+        with tuning_round("a fusion"):
+            trip = yield begin
+    else:
+        trip = yield begin
     if is_candidate:
         trip.abandon(Abandoned.TUNING)
-    _read_source(trip, _source.get())
+    _read_source(trip, asked.source if asked is not None else None)
     if trip.error is None:
         hashes = _hashes(autotuner)
         has_compiled = _has_compiled_here(trip)
@@ -153,6 +184,26 @@ def read_listener(trip: OpenTrip, event: Mapping[str, Any]) -> None:
         return
     for name, microseconds in event["times"].lowering_stages:
         trip.add_stage(name, int(microseconds) * 1000)
+
+
+@contextlib.contextmanager
+def tuning_round(name: str) -> Generator[None]:
+    """Put a span around what a tuner tries.
+
+    Args:
+        name: of what is tuned.
+    """
+    span = start_parent(RUNTIME, "tune", name, LAYER)
+    if span is not None:
+        span.enter()
+    token = _in_round.set(True)
+    try:
+        yield
+    finally:
+        _in_round.reset(token)
+        if span is not None:
+            span.leave()
+            span.end()
 
 
 def name_of(autotuner: Any) -> str:

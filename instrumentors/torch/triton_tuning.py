@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextvars import ContextVar
 
-from otel_kernel.beside import SideSpan, start_parent
-from otel_kernel.instrumentors.torch.frames import RUNTIME
-from otel_kernel.instrumentors.torch.triton_kernels import ABSORBED, LAYER, name_of
+from otel_kernel.instrumentors.torch.triton_kernels import ABSORBED, LAYER, name_of, tuning_round
 from otel_kernel.records import Abandoned
 from otel_kernel.shapes import Call
 from otel_kernel.trip import Begin, OpenTrip
@@ -19,20 +17,23 @@ from otel_kernel.trip import Begin, OpenTrip
 _descends: ContextVar[bool] = ContextVar("otel_kernel_torch_descends", default=False)
 
 
-def read_choice(call: Call) -> Generator[SideSpan | None, None, None]:
+def read_choice(call: Call) -> Generator[None, None, None]:
     """Read `do_autotuning`, which tries the candidates for one operator."""
-    yield from _tune(call, str(call.argument("name")))
+    with tuning_round(str(call.argument("name"))):
+        yield
 
 
-def read_candidate(call: Call) -> Generator[SideSpan | None, None, None]:
+def read_candidate(call: Call) -> Generator[None, None, None]:
     """Read `TritonTemplateCaller.precompile`, on a thread that knows nothing of the operator."""
-    yield from _tune(call, str(getattr(call.instance, "name", "candidate")))
+    with tuning_round(str(getattr(call.instance, "name", "candidate"))):
+        yield
 
 
-def read_descent(call: Call) -> Generator[SideSpan | None, None, None]:
+def read_descent(call: Call) -> Generator[None, None, None]:
     """Read `CoordescTuner.autotune`, which compiles ever better configurations of one kernel."""
     token = _descends.set(True)
-    yield from _tune(call, str(getattr(call.instance, "name", "kernel")))
+    with tuning_round(str(getattr(call.instance, "name", "kernel"))):
+        yield
     _descends.reset(token)
 
 
@@ -41,10 +42,3 @@ def read_config(call: Call) -> Generator[Begin, OpenTrip, None]:
     if _descends.get():
         trip = yield Begin(name_of(call.instance), LAYER, absorbs=ABSORBED)
         trip.abandon(Abandoned.TUNING)
-
-
-def _tune(call: Call, name: str) -> Generator[SideSpan | None, None, None]:
-    span = start_parent(RUNTIME, "tune", name, LAYER)
-    yield span
-    if span is not None:
-        span.end(call.error)

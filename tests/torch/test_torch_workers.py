@@ -42,7 +42,9 @@ def booted(folder: Path) -> Report:
     return run_program(
         folder,
         "workers.py",
-        PYTHONPATH=os.pathsep.join(map(str, (ROOT / "otel_kernel" / "sitecustomize", PROGRAMS, ROOT))),
+        PYTHONPATH=os.pathsep.join(
+            map(str, (ROOT / "otel_kernel" / "sitecustomize", PROGRAMS, ROOT, ROOT / "tests"))
+        ),
         OTEL_KERNEL_BOOT="1",
         OTEL_KERNEL_RECORDING=str(folder / "recording.db"),
     )
