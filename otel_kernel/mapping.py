@@ -131,7 +131,7 @@ def start_attributes(trip: Trip | OpenTrip) -> dict[str, AttributeValue]:
 
 
 def to_attributes(
-    trip: Trip, *, inline_limit: int = INLINE_LIMIT, texts: TextFiles | None = None
+    trip: Trip | OpenTrip, *, inline_limit: int = INLINE_LIMIT, texts: TextFiles | None = None
 ) -> dict[str, AttributeValue]:
     """Return the attributes of a finished trip, to be set in this order and in one call.
 
@@ -148,8 +148,7 @@ def to_attributes(
     """
     if trip.duration_ns is None:
         raise ValueError(f"trip {trip.seq} of session {trip.session.id} is unfinished and has no span yet")
-    attributes: dict[str, AttributeValue] = {semconv.DURATION_NS: trip.duration_ns}
-    attributes.update(trip.attributes)
+    attributes: dict[str, AttributeValue] = {semconv.DURATION_NS: trip.duration_ns, **trip.attributes}
     for name, text in (("ir", trip.ir), ("source", trip.source)):
         if text is not None:
             _write_text(attributes, name, text, inline_limit, texts)
@@ -170,13 +169,20 @@ def to_attributes(
 
 
 def _length(attributes: Mapping[str, AttributeValue]) -> int:
-    length = sum(len(value) for value in attributes.values() if isinstance(value, str))
+    length = 0
+    for value in attributes.values():
+        if isinstance(value, str):
+            length += len(value)
     return length - _text_length(attributes)
 
 
 def _text_length(attributes: Mapping[str, AttributeValue]) -> int:
-    texts = (attributes.get(semconv.IR_TEXT), attributes.get(semconv.SOURCE_TEXT))
-    return sum(len(text) for text in texts if isinstance(text, str))
+    length = 0
+    for name in (semconv.IR_TEXT, semconv.SOURCE_TEXT):
+        text = attributes.get(name)
+        if isinstance(text, str):
+            length += len(text)
+    return length
 
 
 def _write_text(

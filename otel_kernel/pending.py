@@ -167,11 +167,11 @@ def _finish(trip: OpenTrip | None) -> None:
 
 
 def _finish_deferred() -> None:
-    while True:
+    while _deferred:
         try:
             trip = _deferred.popleft()
         except IndexError:
-            return
+            return  # another thread has had it
         _finish(trip)
 
 

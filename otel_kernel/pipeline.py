@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,11 +39,11 @@ class Pipeline:
     texts: TextFiles | None
     logger_provider: LoggerProvider | None = None
     events: StartEvents | None = None
+    level: RecordLevel = field(init=False)
+    """That of the options."""
 
-    @property
-    def level(self) -> RecordLevel:
-        """The level, as `Options` has checked it."""
-        return RecordLevel(self.options.level)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "level", RecordLevel(self.options.level))
 
 
 _lock = threading.Lock()

@@ -62,13 +62,12 @@ class RecordLevel(str, Enum):
     """Also the texts of ir and source, and the messages of errors."""
 
 
-def require(condition: bool, owner: str, name: str, must: str, value: object) -> None:
-    """Raise `ValueError` naming the field and the value unless `condition` holds."""
-    if not condition:
-        shown = repr(value)
-        raise ValueError(
-            f"{owner}.{name} must be {must}, got {shown if len(shown) <= 200 else shown[:200] + '...'}"
-        )
+def wrong(owner: str, name: str, must: str, value: object) -> ValueError:
+    """Return the error of a field that is not what it must be: it names the field and the value."""
+    shown = repr(value)
+    return ValueError(
+        f"{owner}.{name} must be {must}, got {shown if len(shown) <= 200 else shown[:200] + '...'}"
+    )
 
 
 def is_int(value: object, low: int, high: int) -> bool:
@@ -116,7 +115,8 @@ class KernelCacheKey:
     def __post_init__(self) -> None:
         for name in ("id", "build_id"):
             value = getattr(self, name)
-            require(is_int(value, 0, UINT128_MAX), "KernelCacheKey", name, "an int in 0..2**128-1", value)
+            if not is_int(value, 0, UINT128_MAX):
+                raise wrong("KernelCacheKey", name, "an int in 0..2**128-1", value)
 
     @classmethod
     def of_texts(cls, *, build: str, rest: str) -> KernelCacheKey:
@@ -131,11 +131,9 @@ class KernelCacheKey:
     @classmethod
     def from_hex(cls, *, id: str, build_id: str) -> KernelCacheKey:  # noqa: A002 - the field's own name
         """Return the key written as two times 32 lower-case hex digits, or raise `ValueError`."""
-        require(
-            isinstance(id, str) and bool(_HEX32(id)), "KernelCacheKey", "id", "32 lower-case hex digits", id
-        )
-        ok = isinstance(build_id, str) and bool(_HEX32(build_id))
-        require(ok, "KernelCacheKey", "build_id", "32 lower-case hex digits", build_id)
+        for name, value in (("id", id), ("build_id", build_id)):
+            if not isinstance(value, str) or not _HEX32(value):
+                raise wrong("KernelCacheKey", name, "32 lower-case hex digits", value)
         return cls(id=int(id, 16), build_id=int(build_id, 16))
 
     def to_json(self) -> dict[str, str]:
@@ -174,16 +172,12 @@ class TruncatedText:
     """Bytes of the whole text in UTF-8."""
 
     def __post_init__(self) -> None:
-        require(is_text(self.prefix), "TruncatedText", "prefix", "a valid Unicode str", self.prefix)
+        if not is_text(self.prefix):
+            raise wrong("TruncatedText", "prefix", "a valid Unicode str", self.prefix)
         _check_digest("TruncatedText", self.sha256, self.size)
-        shorter = len(self.prefix.encode()) < self.size
-        require(
-            shorter,
-            "TruncatedText",
-            "prefix",
-            f"shorter than the {self.size} bytes of the whole",
-            self.prefix,
-        )
+        if len(self.prefix.encode()) >= self.size:
+            must = f"shorter than the {self.size} bytes of the whole"
+            raise wrong("TruncatedText", "prefix", must, self.prefix)
 
     def to_json(self) -> dict[str, str | int]:
         """Return the prefix under `truncated`, with the digest and the size of the whole."""
@@ -195,9 +189,37 @@ Text: TypeAlias = "str | TruncatedText | TextDigest | None"
 
 
 def _check_digest(owner: str, sha256: object, size: object) -> None:
-    ok = isinstance(sha256, str) and bool(_HEX64(sha256))
-    require(ok, owner, "sha256", "64 lower-case hex digits", sha256)
-    require(is_int(size, 0, INT64_MAX), owner, "size", "an int of bytes in 0..2**63-1", size)
+    if not isinstance(sha256, str) or not _HEX64(sha256):
+        raise wrong(owner, "sha256", "64 lower-case hex digits", sha256)
+    if not is_int(size, 0, INT64_MAX):
+        raise wrong(owner, "size", "an int of bytes in 0..2**63-1", size)
+
+
+def check_parts(
+    owner: str, outcome: object, key: object, ir: object, source: object, kinds: tuple[type, ...]
+) -> None:
+    """Raise `ValueError` unless a record or a trip may consist of these.
+
+    Args:
+        owner: named in the error.
+        outcome: must be a `CompilationOutcome` or None.
+        key: must be a `KernelCacheKey` or None.
+        ir: a text; None on a loaded trip.
+        source: a text.
+        kinds: what a text may be besides a valid str and None.
+    """
+    if outcome is not None and not isinstance(outcome, CompilationOutcome):
+        raise wrong(owner, "outcome", "a CompilationOutcome or None", outcome)
+    if key is not None and not isinstance(key, KernelCacheKey):
+        raise wrong(owner, "key", "a KernelCacheKey or None", key)
+    if ir is None and source is None:
+        return
+    for name, text in (("ir", ir), ("source", source)):
+        if text is not None and not isinstance(text, kinds) and not is_text(text):
+            named = ", ".join(f"a {kind.__name__}" for kind in kinds)
+            raise wrong(owner, name, f"a valid Unicode str, {named} or None", text)
+    if ir is not None and outcome is CompilationOutcome.LOADED:
+        raise wrong(owner, "ir", "None on a loaded trip", ir)
 
 
 class Record(Protocol):
@@ -231,34 +253,13 @@ class CompilationRecord:
 
     def __post_init__(self) -> None:
         owner = "CompilationRecord"
-        require(is_text(self.kernel) and self.kernel != "", owner, "kernel", "a non-empty str", self.kernel)
-        require(
-            self.key is None or isinstance(self.key, KernelCacheKey),
-            owner,
-            "key",
-            "a KernelCacheKey or None",
-            self.key,
-        )
-        require(
-            isinstance(self.outcome, CompilationOutcome),
-            owner,
-            "outcome",
-            "a CompilationOutcome",
-            self.outcome,
-        )
-        require(
-            is_int(self.duration, 0, INT64_MAX),
-            owner,
-            "duration",
-            "an int of ns in 0..2**63-1",
-            self.duration,
-        )
-        for name in ("ir", "source"):
-            text = getattr(self, name)
-            ok = text is None or isinstance(text, TruncatedText) or is_text(text)
-            require(ok, owner, name, "a valid Unicode str, a TruncatedText or None", text)
-        loaded = self.outcome is CompilationOutcome.LOADED
-        require(not loaded or self.ir is None, owner, "ir", "None on a loaded trip", self.ir)
+        if not self.kernel or not is_text(self.kernel):
+            raise wrong(owner, "kernel", "a non-empty str", self.kernel)
+        if not isinstance(self.outcome, CompilationOutcome):
+            raise wrong(owner, "outcome", "a CompilationOutcome", self.outcome)
+        if not is_int(self.duration, 0, INT64_MAX):
+            raise wrong(owner, "duration", "an int of ns in 0..2**63-1", self.duration)
+        check_parts(owner, self.outcome, self.key, self.ir, self.source, (TruncatedText,))
 
     @classmethod
     def namespace(cls) -> str:
@@ -278,8 +279,8 @@ class Session:
     def __post_init__(self) -> None:
         for name in ("id", "run"):
             value = getattr(self, name)
-            ok = isinstance(value, str) and bool(_HEX32(value))
-            require(ok, "Session", name, "32 lower-case hex digits", value)
+            if not isinstance(value, str) or not _HEX32(value):
+                raise wrong("Session", name, "32 lower-case hex digits", value)
 
 
 class TripJson(TypedDict):
@@ -351,31 +352,23 @@ class Trip:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", MappingProxyType(dict(self.attributes)))
-        require(isinstance(self.session, Session), "Trip", "session", "a Session", self.session)
-        require(is_int(self.seq, 0, INT64_MAX), "Trip", "seq", "an int in 0..2**63-1", self.seq)
-        ok = self.parent_seq is None or is_int(self.parent_seq, 0, self.seq - 1)
-        require(ok, "Trip", "parent_seq", "an int in 0..seq-1 or None", self.parent_seq)
-        for name in ("runtime", "layer", "kernel"):
-            value = getattr(self, name)
-            require(is_text(value) and value != "", "Trip", name, "a non-empty str", value)
-        require(
-            is_int(self.started_ns, 0, INT64_MAX),
-            "Trip",
-            "started_ns",
-            "an int of ns in 0..2**63-1",
-            self.started_ns,
-        )
+        if not isinstance(self.session, Session):
+            raise wrong("Trip", "session", "a Session", self.session)
+        if not is_int(self.seq, 0, INT64_MAX):
+            raise wrong("Trip", "seq", "an int in 0..2**63-1", self.seq)
+        if self.parent_seq is not None and not is_int(self.parent_seq, 0, self.seq - 1):
+            raise wrong("Trip", "parent_seq", "an int in 0..seq-1 or None", self.parent_seq)
+        for name, text in (("runtime", self.runtime), ("layer", self.layer), ("kernel", self.kernel)):
+            if not text or not is_text(text):
+                raise wrong("Trip", name, "a non-empty str", text)
+        if not is_int(self.started_ns, 0, INT64_MAX):
+            raise wrong("Trip", "started_ns", "an int of ns in 0..2**63-1", self.started_ns)
         self._check_end()
-        self._check_texts()
-        for name, digits in (("trace_id", _HEX32), ("span_id", _HEX16)):
-            value = getattr(self, name)
-            ok = value is None or (isinstance(value, str) and bool(digits(value)))
-            require(ok, "Trip", name, "lower-case hex digits or None", value)
-        for name, value in self.attributes.items():
-            if is_text(value) or type(value) is bool or is_int(value, -INT64_MAX - 1, INT64_MAX):
-                continue
-            must = "a valid Unicode str, a 64-bit int or a bool"
-            require(False, "Trip", f"attributes[{name!r}]", must, value)
+        check_parts("Trip", self.outcome, self.key, self.ir, self.source, (TruncatedText, TextDigest))
+        for name, value, digits in (("trace_id", self.trace_id, _HEX32), ("span_id", self.span_id, _HEX16)):
+            if value is not None and (not isinstance(value, str) or not digits(value)):
+                raise wrong("Trip", name, "lower-case hex digits or None", value)
+        self._check_attributes()
 
     def __reduce__(self) -> tuple[Callable[..., Trip], tuple[()]]:
         """Be pickled and copied as the fields that make it: a view of a mapping can be neither."""
@@ -383,55 +376,34 @@ class Trip:
         return partial(Trip, **{**values, "attributes": dict(self.attributes)}), ()
 
     def _check_end(self) -> None:
-        owner = "Trip"
-        require(
-            self.outcome is None or isinstance(self.outcome, CompilationOutcome),
-            owner,
-            "outcome",
-            "a CompilationOutcome or None",
-            self.outcome,
-        )
-        require(
-            self.abandoned is None or isinstance(self.abandoned, Abandoned),
-            owner,
-            "abandoned",
-            "an Abandoned or None",
-            self.abandoned,
-        )
-        for name in ("error_type", "message"):
-            value = getattr(self, name)
-            require(value is None or is_text(value), owner, name, "a valid Unicode str or None", value)
-        ok = self.message is None or (self.message != "" and self.error_type is not None)
-        require(ok, owner, "message", "a non-empty str beside error_type, or None", self.message)
-        ends = [name for name in ("outcome", "error_type", "abandoned") if getattr(self, name) is not None]
-        require(len(ends) <= 1, owner, "outcome", "the only one of outcome, error_type and abandoned", ends)
+        if self.abandoned is not None and not isinstance(self.abandoned, Abandoned):
+            raise wrong("Trip", "abandoned", "an Abandoned or None", self.abandoned)
+        for name, text in (("error_type", self.error_type), ("message", self.message)):
+            if text is not None and not is_text(text):
+                raise wrong("Trip", name, "a valid Unicode str or None", text)
+        if self.message is not None and (not self.message or self.error_type is None):
+            raise wrong("Trip", "message", "a non-empty str beside error_type, or None", self.message)
+        ends = (self.outcome is not None) + (self.error_type is not None) + (self.abandoned is not None)
+        if ends > 1:
+            found = [self.outcome, self.error_type, self.abandoned]
+            raise wrong("Trip", "outcome", "the only one of outcome, error_type and abandoned", found)
         if self.duration_ns is None:
-            require(not ends, owner, "duration_ns", f"an int on a trip with {ends}", None)
-        else:
-            ok = is_int(self.duration_ns, 0, INT64_MAX)
-            require(ok, owner, "duration_ns", "an int of ns in 0..2**63-1 or None", self.duration_ns)
-            require(
-                bool(ends),
-                owner,
-                "duration_ns",
-                "None on a trip without outcome, error_type and abandoned",
-                self.duration_ns,
-            )
-        require(
-            self.key is None or isinstance(self.key, KernelCacheKey),
-            owner,
-            "key",
-            "a KernelCacheKey or None",
-            self.key,
-        )
+            if ends:
+                raise wrong("Trip", "duration_ns", f"an int on a trip that is {self.state}", None)
+        elif not is_int(self.duration_ns, 0, INT64_MAX):
+            raise wrong("Trip", "duration_ns", "an int of ns in 0..2**63-1 or None", self.duration_ns)
+        elif not ends:
+            must = "None on a trip without outcome, error_type and abandoned"
+            raise wrong("Trip", "duration_ns", must, self.duration_ns)
 
-    def _check_texts(self) -> None:
-        for name in ("ir", "source"):
-            text = getattr(self, name)
-            ok = text is None or isinstance(text, (TruncatedText, TextDigest)) or is_text(text)
-            require(ok, "Trip", name, "a valid Unicode str, a TruncatedText, a TextDigest or None", text)
-        loaded = self.outcome is CompilationOutcome.LOADED
-        require(not loaded or self.ir is None, "Trip", "ir", "None on a loaded trip", self.ir)
+    def _check_attributes(self) -> None:
+        for name, value in self.attributes.items():
+            if isinstance(value, str):
+                if value.isascii() or is_text(value):
+                    continue
+            elif type(value) is bool or is_int(value, -INT64_MAX - 1, INT64_MAX):
+                continue
+            raise wrong("Trip", f"attributes[{name!r}]", "a valid Unicode str, a 64-bit int or a bool", value)
 
     @property
     def state(self) -> Literal["record", "failed", "abandoned", "unfinished"]:
@@ -490,14 +462,18 @@ class Trip:
         Raises:
             ValueError: the value is no such object; the message names the field and the value.
         """
-        require(isinstance(value, dict), "Trip", "json", "an object", value)
+        if not isinstance(value, dict):
+            raise wrong("Trip", "json", "an object", value)
         data = cast("dict[str, Any]", value)
         expected = TripJson.__annotations__.keys()
         missing = sorted(expected - data.keys())
-        require(not missing, "Trip", "json", f"an object with the fields {missing}", sorted(data))
+        if missing:
+            raise wrong("Trip", "json", f"an object with the fields {missing}", sorted(data))
         unknown = sorted(data.keys() - expected)
-        require(not unknown, "Trip", "json", "an object without unknown fields", unknown)
-        require(isinstance(data["attributes"], dict), "Trip", "attributes", "an object", data["attributes"])
+        if unknown:
+            raise wrong("Trip", "json", "an object without unknown fields", unknown)
+        if not isinstance(data["attributes"], dict):
+            raise wrong("Trip", "attributes", "an object", data["attributes"])
         trip = cls(
             session=Session(id=data["session"], run=data["run"]),
             seq=data["seq"],
@@ -518,7 +494,8 @@ class Trip:
             span_id=data["span_id"],
             attributes=data["attributes"],
         )
-        require(trip.state == data["state"], "Trip", "state", repr(trip.state), data["state"])
+        if trip.state != data["state"]:
+            raise wrong("Trip", "state", repr(trip.state), data["state"])
         return trip
 
 
@@ -535,7 +512,8 @@ def _digest_to_json(text: Text) -> dict[str, str | int] | None:
 def _text_from_json(name: str, text: Any, digest: Any) -> Text:
     if digest is not None:
         data = _object_from_json(f"{name}_digest", digest, "sha256", "size")
-        require(text is None, "Trip", name, f"null beside {name}_digest", text)
+        if text is not None:
+            raise wrong("Trip", name, f"null beside {name}_digest", text)
         return TextDigest(data["sha256"], data["size"])
     if isinstance(text, dict):
         data = _object_from_json(name, cast("dict[str, Any]", text), "truncated", "sha256", "size")
@@ -562,5 +540,6 @@ def _enum_from_json(kind: Any, name: str, value: Any) -> Any:
     if value is None:
         return None
     values = [member.value for member in kind]
-    require(value in values, "Trip", name, f"one of {', '.join(values)} or null", value)
+    if value not in values:
+        raise wrong("Trip", name, f"one of {', '.join(values)} or null", value)
     return kind(value)

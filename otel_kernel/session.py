@@ -6,8 +6,8 @@ import itertools
 import os
 import re
 import secrets
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeAlias
 
 from otel_kernel import faults
 from otel_kernel.records import Session
@@ -37,13 +37,14 @@ def _inherited_run() -> str:
 
 
 def _begin(run: str) -> None:
-    global _session, _seq
-    _session, _seq = Session(id=secrets.token_hex(16), run=run), itertools.count()
+    global _session, _seq, _pid
+    _session, _seq, _pid = Session(id=secrets.token_hex(16), run=run), itertools.count(), os.getpid()
 
 
 # Drawn now and not by the first trip: the first trips of two threads belong to one session.
 _session: Session
 _seq: itertools.count[int]
+_pid: int
 _begin(_inherited_run())
 os.register_at_fork(after_in_child=lambda: _begin(_session.run))
 
@@ -56,6 +57,11 @@ def current() -> Session:
 def next_seq() -> int:
     """Return the number of the session's next trip."""
     return next(_seq)
+
+
+def pid() -> int:
+    """Return the id of this process, without asking the system for it."""
+    return _pid
 
 
 def ask_for_rank(source: RankSource) -> None:
@@ -75,6 +81,7 @@ def rank() -> tuple[int, int | None] | None:
     The group comes first: where one launcher's task starts several workers itself, as a model server does, the
     environment is that of the task.
     """
+    global _known
     for source in _rank_sources:
         try:
             found = source()
@@ -84,9 +91,33 @@ def rank() -> tuple[int, int | None] | None:
         if found is not None:
             return found
     environ = os.environ
+    # Looking up variables that are not there takes as long as the rest of a trip: so it is done again only
+    # where one may have come or gone, or the one that told says something else.
+    if _known.variables != len(environ) or (_known.teller and environ.get(_known.teller) != _known.said):
+        _known = _look_up(environ)
+    return _known.rank
+
+
+class _Rank(NamedTuple):
+    """What the environment has told."""
+
+    variables: int
+    """How many there were."""
+    teller: str = ""
+    """Variable that told the rank."""
+    said: str = ""
+    """Its value."""
+    rank: tuple[int, int | None] | None = None
+
+
+def _look_up(environ: Mapping[str, str]) -> _Rank:
     for rank_variable, size_variable in _RANK_VARIABLES:
         value = environ.get(rank_variable)
         if value is not None and value.isdecimal():
             size = environ.get(size_variable, "")
-            return int(value), int(size) if size.isdecimal() else None
-    return None
+            found = int(value), int(size) if size.isdecimal() else None
+            return _Rank(len(environ), rank_variable, value, found)
+    return _Rank(len(environ))
+
+
+_known = _Rank(-1)

@@ -115,7 +115,7 @@ def _begin(runtime: str, where: str, read: TripReader, call: Call) -> _Visit | N
                 open_trip.resume()
             else:
                 open_trip = OpenTrip(runtime, begin, state)
-                _begin_trip(open_trip)
+                open_trip.begin()
         except BaseException:
             steps.close()
             raise
@@ -123,14 +123,6 @@ def _begin(runtime: str, where: str, read: TripReader, call: Call) -> _Visit | N
     except Exception:
         faults.caught(where)
         return None
-
-
-def _begin_trip(open_trip: OpenTrip) -> None:
-    try:
-        open_trip.begin()
-    except BaseException:
-        open_trip.discard()
-        raise
 
 
 def _end(
@@ -141,19 +133,20 @@ def _end(
     error: BaseException | None,
 ) -> None:
     try:
-        _guard(where, open_trip.stop, result, error)
-        _guard(where, _send, steps, open_trip)
+        try:
+            open_trip.stop(result, error)
+        except Exception:
+            faults.caught(where)
+        try:
+            steps.send(open_trip)
+        except StopIteration:
+            pass
+        except Exception:
+            faults.caught(where)
     finally:  # of an interrupt: no lock of the runtime stays taken, no span open
         _guard(where, steps.close)
         if not open_trip.held:
             _guard(where, open_trip.finish)
-
-
-def _send(steps: Generator[Begin | OpenTrip, OpenTrip, None], open_trip: OpenTrip) -> None:
-    try:
-        steps.send(open_trip)
-    except StopIteration:
-        return
 
 
 def _guard(where: str, step: Callable[..., object], *arguments: object) -> None:

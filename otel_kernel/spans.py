@@ -90,7 +90,7 @@ class Measurements:
         """The provider, or None where it is gone."""
         return resolved(None) if self._provider is None else self._provider()
 
-    def measure(self, span: Span, trip: Trip, duration: int) -> None:
+    def measure(self, span: Span, trip: Trip | OpenTrip, duration: int) -> None:
         """Measure a trip that was not abandoned; `duration` is in ns."""
         attributes: dict[str, str | bool] = {semconv.RUNTIME: trip.runtime, semconv.LAYER: trip.layer}
         if trip.outcome is not None:
@@ -216,7 +216,7 @@ class Spans:
     def end(
         self,
         span: Span,
-        trip: Trip,
+        trip: Trip | OpenTrip,
         *,
         inline_limit: int,
         texts: TextFiles | None,
@@ -245,7 +245,7 @@ class Spans:
     def _write(
         self,
         span: Span,
-        trip: Trip,
+        trip: Trip | OpenTrip,
         inline_limit: int,
         texts: TextFiles | None,
         error: BaseException | None,

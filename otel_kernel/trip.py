@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import functools
-import json
 import re
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +15,8 @@ from opentelemetry import trace
 from opentelemetry.instrumentation.utils import is_instrumentation_enabled
 from opentelemetry.trace import Span
 
-from otel_kernel import faults, mapping, phases, pipeline, semconv, session
+from otel_kernel import faults, mapping, pipeline, semconv, session
+from otel_kernel.ending import complete, locate, typed
 from otel_kernel.pipeline import Pipeline
 from otel_kernel.records import (
     INT64_MAX,
@@ -29,12 +28,9 @@ from otel_kernel.records import (
     Session,
     Text,
     TextDigest,
-    Trip,
-    digest128,
     escape,
-    hex128,
 )
-from otel_kernel.spans import Spans, ids, trip_began, trip_ended
+from otel_kernel.spans import ids, trip_began, trip_ended
 
 if TYPE_CHECKING:
     from otel_kernel.start_events import StartEvents
@@ -44,9 +40,6 @@ MESSAGE_LIMIT = 256
 
 DIGEST_LIMIT = 1024 * 1024
 """Characters up to which a text is digested at level basic."""
-
-COMPONENT_LIMIT = 128
-"""Characters up to which a key component travels as it is; a longer one travels as a digest."""
 
 _current: contextvars.ContextVar[OpenTrip | None] = contextvars.ContextVar("otel_kernel_trip", default=None)
 
@@ -62,7 +55,7 @@ _Tokens: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Begin:
     """What a reader knows before the call: yielding one says "this call is a trip"."""
 
@@ -82,39 +75,30 @@ class OpenTrip:
     what follows costs fields and not the record.
     """
 
-    __slots__ = (
-        "_attributes",
-        "_code_digest",
-        "_components",
-        "_detail",
-        "_elapsed",
-        "_span_id",
-        "_started",
-        "_ticket",
-        "_tokens",
-        "_trace_id",
-        "abandoned",
-        "absorbs",
-        "error",
-        "held",
-        "ir",
-        "kernel",
-        "key",
-        "layer",
-        "level",
-        "notes",
-        "outcome",
-        "parent",
-        "pipeline",
-        "result",
-        "runtime",
-        "seq",
-        "session",
-        "source",
-        "spans",
-        "stages",
-        "started_ns",
-    )
+    # What most trips leave as it is costs nothing until it is set.
+    outcome: CompilationOutcome | None = None
+    abandoned: Abandoned | None = None
+    key: KernelCacheKey | None = None
+    ir: Text = None
+    source: Text = None
+    result: object = None
+    error: BaseException | None = None
+    held = False
+    """Whether the trip goes on when the call has returned; who holds it calls `finish`."""
+    duration_ns = 0
+    """How long the clock ran."""
+    code_digest: str | None = None
+    """What `identity` is made from."""
+    error_type: str | None = None
+    """Class of the exception that is told of, once the trip has ended."""
+    message: str | None = None
+    """What is told of that exception."""
+    trace_id: str | None = None
+    span_id: str | None = None
+    _detail: str | None = None
+    _tokens: _Tokens | None = None
+    _started = 0
+    _ticket = -1
 
     def __init__(self, runtime: str, begin: Begin, state: Pipeline) -> None:
         self.session: Session = session.current()
@@ -128,30 +112,14 @@ class OpenTrip:
             raise ValueError(f"a trip needs a kernel and a layer, got {self.kernel!r} and {self.layer!r}")
         self.pipeline = state
         self.level = state.level
-        self.outcome: CompilationOutcome | None = None
-        self.abandoned: Abandoned | None = None
-        self.key: KernelCacheKey | None = None
-        self.ir: Text = None
-        self.source: Text = None
-        self.result: object = None
-        self.error: BaseException | None = None
-        self.notes: dict[str, object] = {}
-        """For probes to leave word for the reader of the trip."""
-        self.held = False
-        """Whether the trip goes on when the call has returned; who holds it calls `finish`."""
+        self.started_ns = time.time_ns() if begin.started_ns is None else begin.started_ns
+        self.attributes: dict[str, AttributeValue] = {}
+        """What `set` has set; at the end also what the core adds."""
+        self.components: dict[str, str] = {}
         self.stages: dict[str, int] = {}
         self.spans: list[Span] = []
-        self.started_ns = time.time_ns() if begin.started_ns is None else begin.started_ns
-        self._attributes: dict[str, AttributeValue] = {}
-        self._components: dict[str, str] = {}
-        self._code_digest: str | None = None
-        self._detail: str | None = None
-        self._started = 0
-        self._elapsed = 0
-        self._ticket = -1
-        self._tokens: _Tokens | None = None
-        self._trace_id: str | None = None
-        self._span_id: str | None = None
+        self.notes: dict[str, object] = {}
+        """For probes to leave word for the reader of the trip."""
         for name, value in begin.attributes.items():
             self.set(name, value)
 
@@ -170,7 +138,7 @@ class OpenTrip:
             raise ValueError(f"{name} must be {definition.type.__name__}, got {value!r}")
         if type(value) is int and not -INT64_MAX - 1 <= value <= INT64_MAX:
             raise ValueError(f"{name} must be an int of 64 bits, got {value!r}")
-        self._attributes[name] = escape(value) if isinstance(value, str) else value
+        self.attributes[name] = escape(value) if isinstance(value, str) else value
 
     def set_key(
         self, *, build: str, rest: str, components: Mapping[str, str], entry: str | None = None
@@ -184,7 +152,7 @@ class OpenTrip:
             entry: the runtime's own key text.
         """
         self.key = KernelCacheKey.of_texts(build=build, rest=rest)
-        self._components = {_family_name(name): escape(value) for name, value in components.items()}
+        self.components = {_family_name(name): escape(value) for name, value in components.items()}
         self.set(semconv.STORE_ENTRY, entry)
 
     def set_ir(self, read: str | Callable[[], str]) -> None:
@@ -203,7 +171,7 @@ class OpenTrip:
 
     def set_code_digest(self, digest: str) -> None:
         """Set the digest of the kernel's code from which `identity` is made."""
-        self._code_digest = digest
+        self.code_digest = digest
 
     def add_stage(self, name: str, duration_ns: int) -> None:
         """Add the time of a stage in ns, an int; a second time of one name adds up.
@@ -222,7 +190,7 @@ class OpenTrip:
 
     def last(self, duration_ns: int) -> None:
         """Say how long the trip took, in ns, where the clock here has not seen all of its work."""
-        self._elapsed = max(0, duration_ns)
+        self.duration_ns = max(0, duration_ns)
 
     def say_of_error(self, detail: str) -> None:
         """Say of a failure what holds no kernel text: a place `file:line`, a compiler's error code."""
@@ -230,20 +198,34 @@ class OpenTrip:
 
     def begin(self) -> None:
         """Tell spans and sinks, then run."""
+        try:
+            self._start_spans()
+            if self.pipeline.sinks:
+                self._read_ids()
+                self._tell_start()
+            if self.pipeline.events is not None and self.parent is None:
+                self._emit_start(self.pipeline.events)
+            self.resume()
+        except BaseException:  # a trip that could not begin is left: its spans end as they are
+            self.stop(None, None)
+            self._end_bare()
+            raise
+
+    def _start_spans(self) -> None:
         around = enclosing.get()
         for index, spans in enumerate(self.pipeline.spans):
-            self.spans.append(self._start_span(spans, around[index] if index < len(around) else None))
-        if self.pipeline.sinks:
-            self._read_ids()
-            self._tell_start()
-        if self.pipeline.events is not None and self.parent is None:
-            self._emit_start(self.pipeline.events)
-        self.resume()
+            parent = around[index] if index < len(around) else None
+            try:
+                span = spans.start(self, parent)
+            except Exception:
+                faults.caught("starting a span")
+                span = trace.INVALID_SPAN
+            self.spans.append(span)
 
     def _emit_start(self, events: StartEvents) -> None:
         try:
-            self._locate()
-            attributes = {**mapping.start_attributes(self), **self._attributes}
+            locate(self)
+            attributes = {**mapping.start_attributes(self), **self.attributes}
             events.emit(self.runtime, self.kernel, attributes, self.spans[0])
         except Exception:
             faults.caught("emitting an event")
@@ -252,8 +234,8 @@ class OpenTrip:
         told = [sink for sink in self.pipeline.sinks if sink.wants_start]
         if not told:
             return
-        self._locate()
-        trip = self._unfinished()
+        locate(self)
+        trip = typed(self, None)
         for sink in told:
             try:
                 sink.started(trip)
@@ -275,7 +257,7 @@ class OpenTrip:
 
     def _read_ids(self) -> None:
         try:
-            self._trace_id, self._span_id = ids(self.spans[0])
+            self.trace_id, self.span_id = ids(self.spans[0])
         except Exception:
             faults.caught("reading the ids of a span")
 
@@ -289,13 +271,6 @@ class OpenTrip:
         """Whether the wrapped call goes on, or the load that the trip has waited for."""
         return self._tokens is not None
 
-    def _start_span(self, spans: Spans, parent: Span | None) -> Span:
-        try:
-            return spans.start(self, parent)
-        except Exception:
-            faults.caught("starting a span")
-            return trace.INVALID_SPAN
-
     def stop(self, result: object, error: BaseException | None) -> int:
         """Stop the clock and stop being the current trip: what readers do now belongs to no trip.
 
@@ -303,7 +278,7 @@ class OpenTrip:
             The ns that the clock ran since `begin` or `resume`.
         """
         ran = max(0, time.perf_counter_ns() - self._started)
-        self._elapsed += ran
+        self.duration_ns += ran
         self.result, self.error = result, error
         if self._tokens is not None:
             context_token, trip_token, enclosing_token = self._tokens
@@ -312,7 +287,7 @@ class OpenTrip:
             _current.reset(trip_token)
             otel_context.detach(context_token)
         trip_ended(self._ticket)
-        self._locate()
+        locate(self)
         return ran
 
     def finish(self) -> None:
@@ -325,26 +300,23 @@ class OpenTrip:
             self.result = self.error = self.parent = self.ir = self.source = None
             self.notes.clear()
 
-    def discard(self) -> None:
-        """Leave a trip that could not begin: its spans end as they are."""
-        self.stop(None, None)
-        self._end_bare()
-
     def _tell(self) -> None:
         state = self.pipeline
-        self._settle_end()
-        error = self.error if self.abandoned is None else None
         try:
-            trip = self._finished(error)
+            self._settle_end()
+            complete(self)
         except BaseException:
             self._end_bare()
             raise
-        event = error if self.level is RecordLevel.FULL else None
+        event = self.error if self.error_type is not None and self.level is RecordLevel.FULL else None
         for spans, span in zip(state.spans, self.spans, strict=True):
             try:
-                spans.end(span, trip, inline_limit=state.options.inline_limit, texts=state.texts, error=event)
+                spans.end(span, self, inline_limit=state.options.inline_limit, texts=state.texts, error=event)
             except Exception:
                 faults.caught("ending a span")
+        if not state.sinks:
+            return
+        trip = typed(self, self.duration_ns)
         for sink in state.sinks:
             try:
                 sink.finished(trip)
@@ -361,6 +333,9 @@ class OpenTrip:
                 self.abandoned = Abandoned.UNREAD
         if self.abandoned is not None or self.error is not None:
             self.outcome = None
+        if self.error is not None and self.abandoned is None:
+            self.error_type = error_type(self.error)
+            self.message = self._message(self.error_type, self.error)
 
     def _end_bare(self) -> None:
         for span in self.spans:
@@ -369,93 +344,7 @@ class OpenTrip:
             except Exception:
                 faults.caught("ending a span")
 
-    def _unfinished(self) -> Trip:
-        return Trip(
-            session=self.session,
-            seq=self.seq,
-            parent_seq=self.parent_seq,
-            runtime=self.runtime,
-            layer=self.layer,
-            kernel=self.kernel,
-            started_ns=self.started_ns,
-            duration_ns=None,
-            trace_id=self._trace_id,
-            span_id=self._span_id,
-            attributes=self._attributes,
-        )
-
-    def _finished(self, error: BaseException | None) -> Trip:
-        self._complete()
-        return Trip(
-            session=self.session,
-            seq=self.seq,
-            parent_seq=self.parent_seq,
-            runtime=self.runtime,
-            layer=self.layer,
-            kernel=self.kernel,
-            started_ns=self.started_ns,
-            duration_ns=self._elapsed,
-            outcome=self.outcome,
-            key=self.key,
-            ir=self.ir,
-            source=self.source,
-            abandoned=self.abandoned,
-            error_type=error_type(error) if error is not None else None,
-            message=self._message(error) if error is not None else None,
-            trace_id=self._trace_id,
-            span_id=self._span_id,
-            attributes=self._attributes,
-        )
-
-    def _locate(self) -> None:
-        """Add where and when this runs; a trip that is held may be finished on another thread."""
-        attributes = self._attributes
-        attributes[semconv.PROCESS_PID] = _pid()
-        attributes[semconv.THREAD_ID] = threading.get_native_id()
-        phase = phases.current(self.pipeline.options.serving_after)
-        if phase is not None:
-            attributes[semconv.PHASE] = phase
-        rank = session.rank()
-        if rank is not None:
-            attributes[semconv.RANK] = rank[0]
-            if rank[1] is not None:
-                attributes[semconv.WORLD_SIZE] = rank[1]
-
-    def _complete(self) -> None:
-        """Add what the core makes of what the readers have set."""
-        attributes = self._attributes
-        if self.outcome is not None:
-            attributes.setdefault(semconv.OUTCOME_FROM, "runtime")
-            attributes.setdefault(semconv.DEVICE_LOADED, False)
-        if self._code_digest is not None:
-            specialization = attributes.get(semconv.SPECIALIZATION, "")
-            target = attributes.get(semconv.TARGET, "")
-            text = "\0".join((self.kernel, self._code_digest, str(specialization), str(target)))
-            attributes[semconv.IDENTITY] = hex128(digest128(text))
-        if self._components:
-            self._fold_components(attributes)
-        if self.stages:
-            self._fold_stages(attributes)
-
-    def _fold_components(self, attributes: dict[str, AttributeValue]) -> None:
-        shown = [
-            (name, value if len(value) <= COMPONENT_LIMIT else f"blake2b:{hex128(digest128(value))}")
-            for name, value in self._components.items()
-        ]
-        for name, value in shown[: semconv.MAX_FAMILY]:
-            attributes[semconv.KEY_COMPONENT + name] = value
-        if len(shown) > semconv.MAX_FAMILY:
-            attributes[semconv.KEY_COMPONENT_OTHER] = json.dumps(dict(shown[semconv.MAX_FAMILY :]))
-
-    def _fold_stages(self, attributes: dict[str, AttributeValue]) -> None:
-        longest = sorted(self.stages.items(), key=lambda stage: stage[1], reverse=True)
-        for name, duration in longest[: semconv.MAX_FAMILY]:
-            attributes[semconv.STAGE + name] = duration
-        if len(longest) > semconv.MAX_FAMILY:
-            attributes[semconv.STAGE_OTHER] = sum(duration for _, duration in longest[semconv.MAX_FAMILY :])
-
-    def _message(self, error: BaseException) -> str:
-        message = error_type(error)
+    def _message(self, message: str, error: BaseException) -> str:
         if self._detail:
             message = f"{message} at {self._detail}"
         if self.level is RecordLevel.FULL:
@@ -474,12 +363,6 @@ _FAMILY_NAME = re.compile(r"[^a-z0-9_]+")
 @functools.lru_cache(maxsize=1024)
 def _family_name(name: str) -> str:
     return _FAMILY_NAME.sub("_", name.lower()).strip("_") or "_"
-
-
-def _pid() -> int:
-    import os
-
-    return os.getpid()
 
 
 def error_type(error: BaseException) -> str:
@@ -519,4 +402,7 @@ def wanted() -> Pipeline | None:
     state = pipeline.current()
     if state.level is RecordLevel.OFF or not is_instrumentation_enabled():
         return None
-    return None if any(is_worker() for is_worker in _workers) else state
+    for is_worker in _workers:
+        if is_worker():
+            return None
+    return state

@@ -19,10 +19,10 @@ from opentelemetry.sdk.metrics.export import HistogramDataPoint
 from telemetry import CollectingSink, Telemetry
 
 from otel_kernel import phases, pipeline, semconv, session, spans
+from otel_kernel.ending import COMPONENT_LIMIT
 from otel_kernel.records import CompilationOutcome, KernelCacheKey, TextDigest, Trip, digest128, hex128
 from otel_kernel.shapes import Call
 from otel_kernel.trip import (
-    COMPONENT_LIMIT,
     DIGEST_LIMIT,
     MESSAGE_LIMIT,
     Begin,
@@ -414,8 +414,8 @@ def test_oldest_active_is_the_age_of_the_oldest_trip_in_flight(telemetry: Teleme
     assert 0 == spans.oldest_active()
     assert [] == telemetry.spans
 
-    inner.discard()
-    outer.discard()
+    inner.finish()
+    outer.finish()
 
     assert 2 == len(telemetry.spans)
 
@@ -465,7 +465,7 @@ def test_gauge_shows_a_trip_in_flight(telemetry: Telemetry) -> None:
     (during,) = _points(telemetry, semconv.OLDEST_ACTIVE_METRIC)
     open_trip.stop(None, None)
     (after,) = _points(telemetry, semconv.OLDEST_ACTIVE_METRIC)
-    open_trip.discard()
+    open_trip.finish()
 
     assert during.value > 0
     assert 0 == after.value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import TypeAlias
 
 from opentelemetry.exporter.otlp.json.file import FileSpanExporter
@@ -165,13 +165,15 @@ def complaint(sent: Trip, found: Found) -> str:
         return "" if named and known else f"rejected without a name or ids: {found}"
     if isinstance(found, Trip):
         return difference(
-            replace(sent, ir=_cut(sent.ir, found.ir), source=_cut(sent.source, found.source)), found
+            replace(sent, ir=_left(sent.ir, found.ir), source=_left(sent.source, found.source)), found
         )
     return f"is no trip: {found}"
 
 
-def _cut(sent: Text, found: Text) -> Text:
+def _left(sent: Text, found: Text) -> Text:
     """Return `found` if it is what is left of `sent` and says so, else `sent`."""
+    if isinstance(sent, TruncatedText) and isinstance(found, str):  # a text file has had the whole
+        return found if (sent.sha256, sent.size) == astuple(TextDigest.of(found)) else sent
     if not isinstance(found, TruncatedText) or not isinstance(sent, (str, TruncatedText)):
         return sent
     whole = TextDigest.of(sent) if isinstance(sent, str) else TextDigest(sent.sha256, sent.size)
