@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from reprlib import repr as shortened
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -66,25 +67,20 @@ _FIELDS = frozenset(
 CONTEXT_ATTRIBUTES = tuple(name for name in semconv.ATTRIBUTES if name not in _FIELDS)
 """The names that a trip carries in `attributes`, families aside."""
 
-# What goes together: where the first name is, the others were written too.
-_TOGETHER: dict[str, tuple[str, ...]] = {
-    semconv.KEY_ID: (semconv.KEY_BUILD_ID,),
-    semconv.KEY_BUILD_ID: (semconv.KEY_ID,),
-}
+# What goes together: where the first name is, the second was written too.
+_TOGETHER = [(semconv.KEY_ID, semconv.KEY_BUILD_ID), (semconv.KEY_BUILD_ID, semconv.KEY_ID)]
 for _text, _sha256, _size, _location in _TEXTS.values():
-    _TOGETHER[_text] = (_sha256, _size, _location)
-    _TOGETHER[_location] = (_sha256, _size)
-    _TOGETHER[_sha256] = (_size,)
-    _TOGETHER[_size] = (_sha256,)
+    _TOGETHER += [(_text, _sha256), (_text, _size), (_text, _location), (_location, _sha256)]
+    _TOGETHER += [(_location, _size), (_sha256, _size), (_size, _sha256)]
 
-_REQUIRED = tuple(
+_REQUIRED = frozenset(
     name
     for name, definition in semconv.ATTRIBUTES.items()
     if definition.requirement == "required" and definition.when in ("always", "at the end")
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SpanView:
     """The parts of a finished span that a trip is read from, whatever carried it."""
 
@@ -255,9 +251,11 @@ def _read_trip(span: SpanView, texts: TextFiles | None) -> Trip:
     ours, length, wrong = _own_attributes(span.attributes)
     _check_complete(ours, length)
     _check_values(ours, wrong)
-    context = {name: value for name, value in ours.items() if name not in _FIELDS}
+    context = ours.copy()
+    for name in _FIELDS & ours.keys():
+        del context[name]
     return Trip(
-        session=Session(id=_str(ours, semconv.SESSION_ID), run=_str(ours, semconv.SESSION_RUN)),
+        session=_session(_str(ours, semconv.SESSION_ID), _str(ours, semconv.SESSION_RUN)),
         seq=_int(ours, semconv.SESSION_SEQ),
         parent_seq=_int(ours, semconv.SESSION_PARENT_SEQ) if semconv.SESSION_PARENT_SEQ in ours else None,
         runtime=_str(ours, semconv.RUNTIME),
@@ -276,6 +274,11 @@ def _read_trip(span: SpanView, texts: TextFiles | None) -> Trip:
         span_id=span.span_id,
         attributes=context,
     )
+
+
+@lru_cache(maxsize=1024)
+def _session(session_id: str, run: str) -> Session:
+    return Session(id=session_id, run=run)
 
 
 class _Kinds(dict[str, Any]):
@@ -310,13 +313,18 @@ def _own_attributes(attributes: Mapping[str, object]) -> tuple[dict[str, Attribu
     wrong = ""
     for name, value in attributes.items():
         kind = _kinds[name]
+        if kind is type(value):
+            if kind is str:
+                length += len(value)  # type: ignore[arg-type] # a str, as the line above says
+            ours[name] = value  # type: ignore[assignment] # of a type that a name of ours has
+            continue
         if kind is _Kinds.FOREIGN:
             continue
         if isinstance(value, str):
             length += len(value)
         elif not isinstance(value, int):
             raise _UnreadableError(f"{name} must be a str, an int or a bool, got {shortened(value)}")
-        if kind is not type(value) and kind is not _Kinds.NEWER and not wrong:
+        if kind is not _Kinds.NEWER and not wrong:
             wrong = f"{name} must be {kind.__name__}, got {shortened(value)}"
         ours[name] = value
     return ours, length - _text_length(ours), wrong
@@ -326,10 +334,14 @@ def _check_complete(ours: Mapping[str, AttributeValue], found: int) -> None:
     """Raise unless exactly what was written is there, in its full length; `found` is what is left of it."""
     size, length = ours.get(semconv.RECORD_SIZE), ours.get(semconv.RECORD_LENGTH)
     written = f" of {size} attributes {len(ours)} are left" if type(size) is int else ""
-    missing = [name for name in _REQUIRED if name not in ours]
-    for name, others in _TOGETHER.items():
-        if name in ours:
-            missing += (other for other in others if other not in ours)
+    missing = (
+        []
+        if ours.keys() >= _REQUIRED
+        else [name for name in semconv.ATTRIBUTES if name in _REQUIRED - ours.keys()]
+    )
+    for name, other in _TOGETHER:
+        if name in ours and other not in ours:
+            missing.append(other)
     if missing:
         names = ", ".join(dict.fromkeys(missing))
         raise _UnreadableError(f"lost: {names};{written or ' the span has no count of its attributes'}")
@@ -338,8 +350,10 @@ def _check_complete(ours: Mapping[str, AttributeValue], found: int) -> None:
             f"{semconv.RECORD_SIZE} and {semconv.RECORD_LENGTH} must be ints, got {shortened(size)} and {shortened(length)}"
         )
     # A text that a pipeline took away whole is not lost: its digest says so, and `TruncatedText` shows it.
-    taken = [names[0] for names in _TEXTS.values() if ours.get(names[3]) == "inline" and names[0] not in ours]
-    lost = size - len(ours) - len(taken)
+    taken = 0
+    for text, _, _, location in _TEXTS.values():
+        taken += ours.get(location) == "inline" and text not in ours
+    lost = size - len(ours) - taken
     if lost > 0:
         raise _UnreadableError(f"lost: {lost} optional attributes;{written}")
     if lost < 0:

@@ -113,8 +113,7 @@ class KernelCacheKey:
     """Names the compiler and the build."""
 
     def __post_init__(self) -> None:
-        for name in ("id", "build_id"):
-            value = getattr(self, name)
+        for name, value in (("id", self.id), ("build_id", self.build_id)):
             if not is_int(value, 0, UINT128_MAX):
                 raise wrong("KernelCacheKey", name, "an int in 0..2**128-1", value)
 
@@ -398,10 +397,9 @@ class Trip:
 
     def _check_attributes(self) -> None:
         for name, value in self.attributes.items():
-            if isinstance(value, str):
-                if value.isascii() or is_text(value):
-                    continue
-            elif type(value) is bool or is_int(value, -INT64_MAX - 1, INT64_MAX):
+            if type(value) is str and value.isascii():
+                continue  # nearly all, and this loop is a good part of the time that reading takes
+            if is_text(value) or type(value) is bool or is_int(value, -INT64_MAX - 1, INT64_MAX):
                 continue
             raise wrong("Trip", f"attributes[{name!r}]", "a valid Unicode str, a 64-bit int or a bool", value)
 
@@ -472,7 +470,8 @@ class Trip:
         unknown = sorted(data.keys() - expected)
         if unknown:
             raise wrong("Trip", "json", "an object without unknown fields", unknown)
-        if not isinstance(data["attributes"], dict):
+        is_mapping = isinstance(data["attributes"], dict)
+        if not is_mapping:
             raise wrong("Trip", "attributes", "an object", data["attributes"])
         trip = cls(
             session=Session(id=data["session"], run=data["run"]),

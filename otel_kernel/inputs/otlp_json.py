@@ -112,7 +112,8 @@ def _view(scope: str, span: dict[str, Any]) -> SpanView:
         if "stringValue" in value:
             attributes[item["key"]] = value["stringValue"]
         elif "intValue" in value:
-            attributes[item["key"]] = _int(value["intValue"])
+            number = value["intValue"]
+            attributes[item["key"]] = int(number) if type(number) is str else _int(number)
         else:
             attributes[item["key"]] = _any_value(value)
     status = span.get("status")
