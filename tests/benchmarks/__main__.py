@@ -26,6 +26,7 @@ from benchmarks.harness import Line, measure
 BENCHMARKS = (
     "launch_path",
     "one_trip",
+    "parts",
     "level_off",
     "reading",
     "recording",

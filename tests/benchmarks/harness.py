@@ -58,9 +58,9 @@ def quartiles(figures: Sequence[float]) -> tuple[float, float]:
     return first, third
 
 
-def shown(name: str, figures: Sequence[float]) -> Line:
+def shown(name: str, figures: Sequence[float], unit: str = "") -> Line:
     """Return a line without a target."""
-    return Line(name, "", tuple(figures), None)
+    return Line(name, "", tuple(figures), None, unit)
 
 
 def at_most(name: str, most: float, figures: Sequence[float], unit: str = "") -> Line:
