@@ -70,8 +70,8 @@ CONTEXT_ATTRIBUTES = tuple(name for name in semconv.ATTRIBUTES if name not in _F
 # What goes together: where the first name is, the second was written too.
 _TOGETHER = [(semconv.KEY_ID, semconv.KEY_BUILD_ID), (semconv.KEY_BUILD_ID, semconv.KEY_ID)]
 for _text, _sha256, _size, _location in _TEXTS.values():
-    _TOGETHER += [(_text, _sha256), (_text, _size), (_text, _location), (_location, _sha256)]
-    _TOGETHER += [(_location, _size), (_sha256, _size), (_size, _sha256)]
+    _TOGETHER.extend(((_text, _sha256), (_text, _size), (_text, _location), (_location, _sha256)))
+    _TOGETHER.extend(((_location, _size), (_sha256, _size), (_size, _sha256)))
 
 _REQUIRED = frozenset(
     name
