@@ -70,6 +70,12 @@ def wrong(owner: str, name: str, must: str, value: object) -> ValueError:
     )
 
 
+def require(condition: bool, owner: str, name: str, must: str, value: object) -> None:
+    """Raise the error of `wrong` unless `condition` holds."""
+    if not condition:
+        raise wrong(owner, name, must, value)
+
+
 def is_int(value: object, low: int, high: int) -> bool:
     """Whether `value` is an int (not a bool) within both bounds."""
     return type(value) is int and low <= value <= high
