@@ -25,14 +25,21 @@ COMPONENTS: Final = f"""
 """
 """SQL: the key components of a row of `trips`, as a JSON object."""
 
+# Chosen first: key components are put together for these only.
 _RECORDS: Final = f"""
+WITH chosen AS MATERIALIZED (
+    SELECT session, seq FROM trips JOIN sessions ON sessions.id = trips.session
+    WHERE kernel = ?1 AND runtime = ?2 AND layer = ?3 AND outcome IS NOT NULL AND (?4 IS NULL OR run = ?4)
+    ORDER BY trips.started_ns DESC, session DESC, seq DESC LIMIT ?5
+)
 SELECT
     trips.session, seq, sessions.run, host, trips.started_ns, duration_ns, outcome, identity,
     specialization, target, build, key_id, key_build_id, {COMPONENTS}, key_absent_reason,
     store_location, store_stored, store_reason, store_rejected, store_lookup, compilation_reason,
     code_file_path || ':' || code_line_number, phase
-FROM trips JOIN sessions ON sessions.id = trips.session
-WHERE kernel = ?1 AND runtime = ?2 AND layer = ?3 AND outcome IS NOT NULL
+FROM chosen CROSS JOIN trips USING (session, seq)  -- CROSS: in this order
+JOIN sessions ON sessions.id = trips.session
+ORDER BY trips.started_ns, trips.session, seq
 """
 
 
@@ -108,12 +115,7 @@ class Record(NamedTuple):
 
 
 def records_of(
-    connection: sqlite3.Connection,
-    kernel: Kernel,
-    run: str | None = None,
-    *,
-    until_ns: int | None = None,
-    newest: int = -1,
+    connection: sqlite3.Connection, kernel: Kernel, run: str | None = None, *, newest: int = -1
 ) -> list[Record]:
     """Return records of a kernel by their start.
 
@@ -121,17 +123,10 @@ def records_of(
         connection: a recording.
         kernel: the kernel.
         run: only those of this run.
-        until_ns: only those that started no later.
         newest: only so many, those that started last.
     """
-    rows = connection.execute(
-        f"""
-        {_RECORDS} AND (?4 IS NULL OR run = ?4) AND (?5 IS NULL OR trips.started_ns <= ?5)
-        ORDER BY trips.started_ns DESC, trips.session DESC, seq DESC LIMIT ?6
-        """,
-        (kernel.kernel, kernel.runtime, kernel.layer, run, until_ns, newest),
-    )
-    return [Record._make(row) for row in rows][::-1]
+    rows = connection.execute(_RECORDS, (kernel.kernel, kernel.runtime, kernel.layer, run, newest))
+    return [Record._make(row) for row in rows]
 
 
 def nearest(record: Record, earlier: Sequence[Record]) -> Record | None:
