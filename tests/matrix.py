@@ -3,17 +3,19 @@
 noxfile.py makes a session of every cell of the table; `make matrix` runs all and then this, which writes the
 page from what the sessions have left in `build/matrix` and keeps the cells that were not run this time.
 
-    python tests/matrix.py [--check]
+    python tests/matrix.py [--check | --changed-since COMMIT]
 
-With `--check` nothing is written, and the exit code says whether a cell that was run has failures.
+With `--check` nothing is written, and the exit code says whether a cell that was run has failures. With
+`--changed-since` the sessions are printed in which CI runs the oldest versions of what has changed.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -171,8 +173,35 @@ def to_page(results: Mapping[str, Result]) -> str:
     return text
 
 
+def oldest_sessions(changed: Iterable[str]) -> list[str]:
+    """Return the sessions of the oldest versions of what has changed; a change of the core changes Numba's.
+
+    Args:
+        changed: paths of files in the repository.
+    """
+    paths = list(changed)
+    folders = {runtime: (f"instrumentors/{runtime}/", f"tests/{runtime}/") for runtime in RUNTIMES}
+    folders["numba"] += ("otel_kernel/", "pyproject.toml")
+    oldest = next(iter(SETS))
+    return [
+        f"matrix({cell_name(of.requirements[0], oldest)})"
+        for runtime, of in RUNTIMES.items()
+        if any(path.startswith(folders[runtime]) for path in paths)
+    ]
+
+
+def _changed_since(commit: str) -> list[str]:
+    done = subprocess.run(
+        ["git", "diff", "--name-only", commit], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return done.stdout.splitlines()
+
+
 def main() -> int:
-    """Write the page or check the results, and return the exit code."""
+    """Write the page, check the results or print sessions, and return the exit code."""
+    if sys.argv[1:2] == ["--changed-since"]:
+        print("\n".join(oldest_sessions(_changed_since(sys.argv[2]))))
+        return 0
     results = read_results()
     failed = [name for name, result in results.items() if result.failed]
     if "--check" not in sys.argv[1:]:
