@@ -180,7 +180,9 @@ def oldest_sessions(changed: Iterable[str]) -> list[str]:
         changed: paths of files in the repository.
     """
     paths = list(changed)
-    folders = {runtime: (f"instrumentors/{runtime}/", f"tests/{runtime}/") for runtime in RUNTIMES}
+    folders: dict[str, tuple[str, ...]] = {
+        runtime: (f"instrumentors/{runtime}/", f"tests/{runtime}/") for runtime in RUNTIMES
+    }
     folders["numba"] += ("otel_kernel/", "pyproject.toml")
     oldest = next(iter(SETS))
     return [

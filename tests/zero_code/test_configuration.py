@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import yaml
 from otlp.receiver import Receiver
 
 from otel_kernel import environment_variables, semconv
+from otel_kernel.options import Options
+from otel_kernel.recording.reader import read_trips
 from zero_code.launching import attributes, command, compiled
 
 pytest.importorskip(
@@ -76,6 +79,36 @@ def test_the_file_wins_over_variables_and_leaves_what_it_does_not_name(
 
     assert (0, []) == (done.returncode, said(done.stderr))
     assert "none" == found[semconv.SOURCE_LOCATION], "level full, and longer than 3 bytes"
+
+
+def test_every_option_may_stand_in_the_file(
+    receiver: Receiver, tmp_path: Path, acme_variables: dict[str, str]
+) -> None:
+    with Receiver() as other:
+        options: dict[str, Any] = {
+            "level": "full",
+            "inline_limit": 3,
+            "text_files": str(tmp_path / "texts"),
+            "recording": str(tmp_path / "trips.db"),
+            "otlp": other.endpoint("grpc"),
+            "serving_after": 0,
+            "start_events": True,
+        }
+        changes = {**acme_variables, **configured(receiver, tmp_path, acme(**options))}
+        done = command(["acme_kernel.py"], receiver, folder=tmp_path, changes=changes)
+        elsewhere = compiled(other)
+    (trip,) = receiver.trips
+    found = attributes(trip)
+
+    assert {each.name for each in fields(Options)} == set(options)
+    assert (0, []) == (done.returncode, said(done.stderr))
+    assert ("file", "serving") == (found[semconv.SOURCE_LOCATION], found[semconv.PHASE])
+    assert 2 == len(list((tmp_path / "texts").rglob("*.gz"))), "ir and source"
+    assert ["acme.kernel"] == [each.kernel for each in read_trips(tmp_path / "trips.db")]
+    assert ["kernel"] == elsewhere
+    assert [semconv.START_EVENT] == [
+        event.event_name for scope, event in receiver.logs if scope.name == "otel_kernel.acme"
+    ]
 
 
 def test_code_wins_over_the_file(receiver: Receiver, tmp_path: Path, acme_variables: dict[str, str]) -> None:
