@@ -101,7 +101,7 @@ def _short(name: str) -> str:
 
 
 class Server:
-    """A server that runs."""
+    """A server that runs; to be used as a context manager, which leaves none behind."""
 
     def __init__(self, process: subprocess.Popen[str], folder: Path) -> None:
         self._process = process
@@ -112,6 +112,14 @@ class Server:
             assert process.poll() is None, process.communicate()
             time.sleep(0.05)
         self._client = httpx.Client(base_url=f"http://127.0.0.1:{port.read_text()}", timeout=200)
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.poll() is None:
+            self._process.kill()  # its engine and workers end when their pipes do
+            self._process.communicate()
 
     def _get(self, path: str) -> Any:
         answer = self._client.get(path)

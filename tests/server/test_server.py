@@ -51,8 +51,7 @@ def way(request: pytest.FixtureRequest) -> Way:
 def served(way: Way, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server that was asked for every kernel, and has gone."""
     folder = tmp_path_factory.mktemp("server")
-    with Receiver() as receiver:
-        server = start(way, folder, receiver)
+    with Receiver() as receiver, start(way, folder, receiver) as server:
         for how in THREADS:
             server.here(how, f"front_{how}")
         server.unsampled("unsampled")
@@ -196,8 +195,7 @@ def test_what_a_worker_leaves_behind(tmp_path_factory: pytest.TempPathFactory) -
     workers = {
         f"{method}-{number}": how for method in ("fork", "spawn") for number, how in enumerate(LEAVING)
     }
-    with Receiver() as receiver:
-        server = start("code", folder, receiver)
+    with Receiver() as receiver, start("code", folder, receiver) as server:
         for worker, how in workers.items():
             server.worker(worker, "numba", worker.replace("-", "_"))
             server.leave(worker, how)
