@@ -25,7 +25,6 @@ from otel_kernel.records import (
 
 STATES = ("record", "failed", "abandoned", "unfinished")
 
-_ALWAYS = (semconv.PROCESS_PID, semconv.THREAD_ID)
 _AWKWARD = ("\0", "a\0b", escape("\ud800"), escape("x\udfffy"), "\x7f\ufffe", "\U0001f9ff", "'; --", "\r\n")
 
 counts = st.integers(0, INT64_MAX) | st.sampled_from((0, 1, 2**31, 2**53 + 1, INT64_MAX))
@@ -63,11 +62,10 @@ def values_of(definition: semconv.Attribute) -> st.SearchStrategy[AttributeValue
 
 
 @st.composite
-def attributes(draw: st.DrawFn, always: Sequence[str]) -> dict[str, AttributeValue]:
+def attributes(draw: st.DrawFn) -> dict[str, AttributeValue]:
     """Draw attributes of every kind: known ones, families, and names of a version to come."""
     optional = {name: values_of(semconv.ATTRIBUTES[name]) for name in CONTEXT_ATTRIBUTES}
-    required = {name: optional.pop(name) for name in always}
-    drawn = draw(st.fixed_dictionaries(required, optional=optional))
+    drawn = draw(st.fixed_dictionaries({}, optional=optional))
     for prefix, family in semconv.FAMILIES.items():
         kind: st.SearchStrategy[AttributeValue] = texts if family.type is str else counts
         members = draw(st.dictionaries(family_names, kind, max_size=semconv.MAX_FAMILY))
@@ -103,5 +101,5 @@ def trips(draw: st.DrawFn, states: Sequence[str] = STATES) -> Trip:
         message=draw(st.none() | words) if state == "failed" else None,
         trace_id=draw(ids128.map("{:032x}".format)) if spanned else None,
         span_id=draw(st.integers(0, 2**64 - 1).map("{:016x}".format)) if spanned else None,
-        attributes=draw(attributes(() if state == "unfinished" else _ALWAYS)),
+        attributes=draw(attributes()),
     )

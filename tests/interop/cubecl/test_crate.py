@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 from cli.command import COMMAND, otel_kernel
 from example_trips import a_record, other_session
+from otlp.receiver import Receiver
 
 from interop.cubecl.environments import FULL, unpacked
+from interop.cubecl.following import Following, found_in
 from interop.cubecl.producer import (
     BUILD_SECONDS,
     Programs,
@@ -31,6 +33,7 @@ from otel_kernel.cubecl.environment import opened
 from otel_kernel.cubecl.reading import read_environment
 from otel_kernel.cubecl.trips import number_of
 from otel_kernel.inputs import Problem, open_input
+from otel_kernel.kinds import Stamped
 from otel_kernel.records import CompilationOutcome, KernelCacheKey, Trip, hex128
 
 PROGRAM = Path(__file__).parents[2] / "cli" / "programs" / "shop_kernels.py"
@@ -252,3 +255,75 @@ def test_an_environment_that_a_program_holds_is_not_exported_to(built: Programs,
     assert 2 == removed.returncode
     assert f"{path}-wal is there: a program may hold {path} open" in removed.stderr
     assert not path.exists()
+
+
+def stamps_of(records: Iterable[Trip | Stamped]) -> list[tuple[str, int]]:
+    """Return what identifies the records, in order."""
+    return sorted((each.session.id, each.seq) for each in records)
+
+
+def test_following_keeps_up_with_programs_that_switch_restart_and_prune(
+    built: Programs, tmp_path: Path
+) -> None:
+    path = configure(tmp_path, keep_sessions=1)
+    other = path.with_name("other.db")
+    written: dict[tuple[str, int], Trip | Stamped] = {}
+
+    def note() -> None:
+        for each in (path, other):
+            if each.exists():
+                records = [found for found in read_environment(each) if not isinstance(found, Problem)]
+                written.update(((found.session.id, found.seq), found) for found in records)
+
+    path.parent.mkdir()
+    with Receiver() as receiver:
+        following = Following(receiver, path.parent, tmp_path / "state", 0)
+
+        def is_level() -> bool:
+            note()
+            return sorted(written) == stamps_of(found_in(receiver))
+
+        try:
+            process = start(
+                built.first,
+                tmp_path,
+                *(
+                    "scale:1",
+                    "line:",
+                    "switch:other",
+                    "scale:2",
+                    "line:",
+                    "switch:shop",
+                    "mark:again",
+                    "scale:3",
+                ),
+                *("end:", "line:"),
+            )
+            for _ in range(3):
+                wait(process)
+                following.until(is_level)
+                go_on(process)
+            assert 0 == process.wait(60)
+            assert 0 == following.end()[0]
+            sent = len(receiver.spans)
+            following = Following(receiver, path.parent, tmp_path / "state", 0)
+            run(built.second, tmp_path, "label:later", "scale:4", "shift:5")
+            following.until(is_level)
+            assert 0 == following.end()[0]
+        finally:
+            process.kill()
+            process.communicate()
+            following.process.kill()
+            following.process.communicate()
+
+    arrived = found_in(receiver)
+    with opened(path) as environment:
+        kept = len(environment.sessions)
+    sessions = list(dict.fromkeys(each.session.id for each in arrived))
+
+    assert 1 == kept
+    assert 4 == len(sessions)
+    assert list(written.values()) == sorted(
+        arrived, key=lambda each: list(written).index((each.session.id, each.seq))
+    )
+    assert len(receiver.spans) - sent == sum(each.session.id == sessions[-1] for each in arrived)

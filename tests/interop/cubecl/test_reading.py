@@ -59,8 +59,10 @@ def trips_of(path: Path) -> list[Trip]:
     return [each for each in all_of(path) if isinstance(each, Trip)]
 
 
-def test_there_is_an_environment_of_either_level() -> None:
-    assert {("0.12", "basic"), ("0.12", "full")} == {(name[:4], name.rpartition("-")[2]) for name in NAMES}
+def test_there_is_an_environment_of_either_name_of_the_duration_and_of_either_level() -> None:
+    assert {("0.11", "basic"), ("0.11", "full"), ("0.12", "basic"), ("0.12", "full")} == {
+        (name[:4], name.rpartition("-")[2]) for name in NAMES
+    }
 
 
 def test_every_record_is_read_in_the_order_in_which_it_was_stamped(environment: Path) -> None:

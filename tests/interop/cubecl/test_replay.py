@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
 import sqlite3
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,17 +15,16 @@ from typing import Any
 
 import cbor2
 import pytest
-from cli.command import COMMAND, otel_kernel, refusal
+from cli.command import otel_kernel, refusal
 from otlp.receiver import Arrived, Protocol, Receiver
-from otlp.views import attributes_of, views_of
+from otlp.views import attributes_of
 
 from interop.cubecl.environments import FULL, NAMES, execute, rows, standalone, unpacked
+from interop.cubecl.following import Following, found_in
 from otel_kernel import semconv
 from otel_kernel.cubecl.reading import read_environment
 from otel_kernel.inputs import Problem, open_input
 from otel_kernel.kinds import Stamped
-from otel_kernel.mapping import NotATrip, Reject
-from otel_kernel.record_mapping import read_any
 from otel_kernel.records import Trip
 
 
@@ -50,20 +46,6 @@ def replayed(
 
 def records_of(path: Path) -> list[Trip | Stamped]:
     return [each for each in read_environment(path) if not isinstance(each, Problem)]
-
-
-def found_in(receiver: Receiver) -> list[Trip | Stamped]:
-    """Return the records that the spans stand for, without their ids, in order."""
-    found: list[Trip | Stamped] = []
-    for request in receiver.trace_requests:
-        for view in views_of(request):
-            record = read_any(view)
-            assert not isinstance(record, Reject), record
-            if isinstance(record, Trip):
-                found.append(replace(record, trace_id=None, span_id=None))
-            elif not isinstance(record, NotATrip):
-                found.append(record)
-    return sorted(found, key=lambda each: (each.session.id[16:], each.seq))
 
 
 def by_name(receiver: Receiver, session: bytes) -> dict[str, list[Any]]:
@@ -281,35 +263,6 @@ def test_an_endpoint_that_refuses_is_said_in_one_line(tmp_path: Path) -> None:
 
     assert said.startswith(f"{url} did not take the spans (")
     assert "413" in said
-
-
-class Following:
-    """`otel-kernel replay --follow` while it runs."""
-
-    def __init__(self, receiver: Receiver, path: Path, state: Path, hold: float = 5) -> None:
-        self.receiver = receiver
-        command = [*COMMAND, "replay", "--follow", "--interval", "0.05", "--hold", hold, "--state", state]
-        self.process = subprocess.Popen(
-            [*map(str, command), "--otlp", receiver.endpoint("http/protobuf"), str(path)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={name: value for name, value in os.environ.items() if not name.startswith("OTEL_")},
-        )
-
-    def until(self, condition: Callable[[], bool]) -> None:
-        """Wait until the condition holds."""
-        deadline = time.monotonic() + 120
-        while not condition():
-            assert self.process.poll() is None, self.process.communicate()
-            assert time.monotonic() < deadline, found_in(self.receiver)
-            time.sleep(0.05)
-
-    def end(self) -> tuple[int, str, list[str]]:
-        """Stop it and return its exit code and what it said."""
-        self.process.send_signal(signal.SIGTERM)
-        out, err = self.process.communicate(timeout=60)
-        return self.process.returncode, out, err.splitlines()
 
 
 @pytest.fixture
