@@ -37,7 +37,18 @@ class Kind(str, Enum):
 
 KINDS: Final[Mapping[str, Kind]] = {
     **dict.fromkeys(
-        ("build", "compiler", "jaxlib", "llvm", "numba", "python", "torch_version", "triton", "triton_key"),
+        (
+            "build",
+            "compiler",
+            "jaxlib",
+            "llvm",
+            "numba",
+            "ptxas",
+            "python",
+            "torch_version",
+            "triton",
+            "triton_key",
+        ),
         Kind.BUILD,
     ),
     **dict.fromkeys(("backend", "platform"), Kind.BUILD),
@@ -70,10 +81,13 @@ KINDS: Final[Mapping[str, Kind]] = {
 }
 """What the parts of all runtimes tell of; one that is not here is an option, of which runtimes have many."""
 
-FOLLOWING: Final = frozenset({"backend", "base_name", "compile_options", "config", "graph", "module", "name"})
+FOLLOWING: Final = frozenset(
+    {"backend", "base_name", "compile_options", "config", "graph", "made_in", "module", "name"}
+)
 """Parts that other parts flow into: they explain something only where nothing else differs.
 
-The module that JAX lowers holds the shapes, and the hash of Triton's backend the target.
+The module that JAX lowers holds the shapes, and the hash of Triton's backend the target. Where a kernel of
+Inductor's was made, here or in a worker, is no part of its key.
 """
 
 _NONE: Final = "{}"

@@ -100,7 +100,7 @@ def _other_artifact(record: Record, same: Sequence[Record]) -> Why | None:
     if made is None:
         return None
     comparison = record.compared_with(made)
-    if set(comparison.kinds) <= {Kind.STAMP}:
+    if all(part.follows or part.kind is Kind.STAMP for part in comparison.differing):
         return None
     return Why(Reason.OTHER_ARTIFACT, None, comparison.differing, comparison.equal, made)
 

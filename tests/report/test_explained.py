@@ -112,6 +112,14 @@ def test_an_artifact_made_with_other_options_is_loaded_under_an_equal_key(tmp_pa
         assert ("loaded", 0) == (entry.record.outcome, entry.why.earlier.seq)
 
 
+def test_an_artifact_is_the_same_wherever_and_whenever_it_was_made(tmp_path: Path) -> None:
+    story = Story()
+    story.add(1, COMPILED, 1, made_in="worker")
+    story.add(2, LOADED, 1, made_in="bundle", source_stamp="(2.0, 90)")
+
+    assert [] == story.explained(tmp_path)
+
+
 def test_what_is_new_or_as_it_should_be_is_not_mentioned(tmp_path: Path) -> None:
     story = Story()
     story.add(1, COMPILED, 1)
