@@ -152,6 +152,8 @@ def on_a_full_disk(folder: Path, command: list[str]) -> list[str]:
 
 def why_no_disk() -> str | None:
     """Return why a disk cannot be made, or None if it can."""
+    if not shutil.which("unshare"):
+        return "a disk for one process needs unshare, of util-linux"
     done = subprocess.run(
         ["unshare", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"],
         capture_output=True,
