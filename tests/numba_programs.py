@@ -43,7 +43,7 @@ class Programs:
             "NUMBA_CACHE_DIR": str(self.store),
             "XDG_CACHE_HOME": str(self.folder / "user"),
             "IPYTHONDIR": str(self.folder / "ipython"),
-            "CONFORMANCE_RUNTIME": "numba",
+            "CONFORMANCE_ADAPTER": "numba",
             **variables,
         }
         return run_python(arguments, self.folder, environment)

@@ -26,6 +26,11 @@ def copy_to(folder: Path) -> None:
     shutil.copytree(_prepared(), folder, dirs_exist_ok=True)
 
 
+def libraries() -> list[Path]:
+    """Return the libraries that such a store holds: attempts at instructions, and one kernel."""
+    return sorted(_prepared().glob("*/*.main.so"))
+
+
 def environment(folder: Path) -> dict[str, str]:
     """Return the variables that make Inductor keep its store at `folder`, with nothing else of torch's."""
     own = ("TORCH", "TRITON", "OTEL_", "PYTEST_")

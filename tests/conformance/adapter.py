@@ -1,9 +1,9 @@
 """What a runtime brings to be run by the conformance suite.
 
-A runtime has two files here, both named after it:
+A runtime has two files here, both named after it, and a runtime of several layers two for each of them:
 
-- `adapters/<runtime>.py` holds `ADAPTER`, an `Adapter`: names, places and what to expect.
-- `kernels/<runtime>.py` is a program that each case copies into a fresh folder as `kernels.py` and imports
+- `adapters/<name>.py` holds `ADAPTER`, an `Adapter`: names, places and what to expect.
+- `kernels/<name>.py` is a program that each case copies into a fresh folder as `kernels.py` and imports
   in a process of its own, without pytest. It imports the runtime (and whatever stands in for a device), it
   defines the functions of `Kernels`, and importing it compiles nothing.
 
@@ -98,7 +98,11 @@ class Adapter:
     """How one runtime is run by the suite."""
 
     runtime: str
-    """Name in attributes, and of both files."""
+    """Name in attributes."""
+    name: str = ""
+    """Name of both files, where it is not that of the runtime."""
+    layer: str | None = None
+    """The layer whose trips and spans of trips the cases look at; None for all."""
     module: str
     """Top module of the runtime: its cases are skipped where it cannot be imported."""
     instrumentor: str
@@ -137,3 +141,8 @@ class Adapter:
     """What the abandoned trips of `control_flow()` say."""
     trips_of_two_threads: int = 1
     """Records of `main()` called by two threads at once: 1 where the runtime locks."""
+
+    @property
+    def label(self) -> str:
+        """How the cases of this adapter are called."""
+        return self.name or self.runtime

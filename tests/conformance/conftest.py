@@ -24,7 +24,9 @@ SUPPORT = support.read()
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "adapter" in metafunc.fixturenames:
-        metafunc.parametrize("adapter", ADAPTERS, ids=[adapter.runtime for adapter in ADAPTERS])
+        case = support.case_name(metafunc.function.__name__)
+        adapters = [adapter for adapter in ADAPTERS if SUPPORT.is_run(adapter.label, case)]
+        metafunc.parametrize("adapter", adapters, ids=[adapter.label for adapter in adapters])
 
 
 @pytest.fixture
@@ -40,9 +42,9 @@ def case(
         if os.environ.get("OTEL_KERNEL_REQUIRE_ALL") == "1":
             pytest.fail(f"{adapter.module} is required here and cannot be imported")
         pytest.skip(f"{adapter.module} is not installed")
-    reason = SUPPORT.reason(adapter.runtime, name)
+    reason = SUPPORT.reason(adapter.label, name)
     if reason is not None:
-        pytest.skip(f"{adapter.runtime}: {reason}")
+        pytest.skip(f"{adapter.label}: {reason}")
     return Case(adapter, tmp_path, lambda: compiled_and_loaded(adapter))
 
 
@@ -54,9 +56,9 @@ def compiled_and_loaded(
     done: dict[str, tuple[Report, Report]] = {}
 
     def runs(adapter: Adapter) -> tuple[Report, Report]:
-        if adapter.runtime not in done:
-            case = Case(adapter, tmp_path_factory.mktemp(adapter.runtime), lambda: runs(adapter))
-            done[adapter.runtime] = case.run("trips:main"), case.run("trips:main")
-        return done[adapter.runtime]
+        if adapter.label not in done:
+            case = Case(adapter, tmp_path_factory.mktemp(adapter.label), lambda: runs(adapter))
+            done[adapter.label] = case.run("trips:main"), case.run("trips:main")
+        return done[adapter.label]
 
     return runs

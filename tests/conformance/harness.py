@@ -23,7 +23,7 @@ from otel_kernel.patching import Point
 from otel_kernel.records import Trip
 
 REPORT = "CONFORMANCE_REPORT"
-RUNTIME = "CONFORMANCE_RUNTIME"
+ADAPTER = "CONFORMANCE_ADAPTER"
 
 
 def say(kind: str, value: object) -> None:
@@ -42,8 +42,8 @@ def value(name: str, what: object) -> None:
 
 
 def adapter() -> Adapter:
-    """Return the adapter of the runtime under test."""
-    found: Adapter = importlib.import_module(f"conformance.adapters.{os.environ[RUNTIME]}").ADAPTER
+    """Return the adapter under test."""
+    found: Adapter = importlib.import_module(f"conformance.adapters.{os.environ[ADAPTER]}").ADAPTER
     return found
 
 
@@ -62,7 +62,7 @@ def instrumentor() -> KernelInstrumentor:
 def points() -> list[Any]:
     """Return the points and slots that the runtime has, with all their modules imported."""
     importlib.import_module(adapter().module)
-    return [point for point in instrumentor().points() if not point.optional or _is_there(point)]
+    return [point for point in instrumentor().points() if _is_there(point) or not point.optional]
 
 
 def _is_there(point: Any) -> bool:

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,11 @@ class Report:
     def of(self, kind: str) -> list[Any]:
         """Return the values of the lines of one kind."""
         return [line.value for line in self.lines if line.kind == kind]
+
+    def of_layer(self, layer: str | None) -> Report:
+        """Return the same without trips, and spans of trips, of other layers."""
+        kept = tuple(line for line in self.lines if layer is None or _layer_of(line) in (layer, None))
+        return replace(self, lines=kept)
 
     @cached_property
     def trips(self) -> list[Trip]:
@@ -81,6 +86,14 @@ class Report:
         return found
 
 
+def _layer_of(line: Line) -> str | None:
+    if line.kind in ("trip", "started", "exported"):
+        return str(line.value["layer"])
+    if line.kind == "span" and line.value["attributes"].get("compute.kernel.role") == "trip":
+        return str(line.value["attributes"]["compute.kernel.layer"])
+    return None
+
+
 class Case:
     """A fresh folder with the kernels of one runtime and an empty store."""
 
@@ -89,7 +102,7 @@ class Case:
         self.adapter = adapter
         self.folder = folder
         self.store = folder / "store"
-        shutil.copy(TESTS / "conformance" / "kernels" / f"{adapter.runtime}.py", folder / "kernels.py")
+        shutil.copy(TESTS / "conformance" / "kernels" / f"{adapter.label}.py", folder / "kernels.py")
 
     @property
     def compiled_and_loaded(self) -> tuple[Report, Report]:
@@ -108,17 +121,18 @@ class Case:
             faults: whether faults of ours are only logged, as for users, and not raised.
             variables: of the environment, beside those that the adapter asks for.
         """
-        return run_python(
+        report = run_python(
             ("-m", "conformance.harness", *f"conformance.scripts.{script}".split()),
             self.folder,
             {
                 **self.adapter.variables(self.store),
-                "CONFORMANCE_RUNTIME": self.adapter.runtime,
+                "CONFORMANCE_ADAPTER": self.adapter.label,
                 "CONFORMANCE_STORE": str(self.store),
                 "CONFORMANCE_FAULTS": "logged" if faults else "raised",
                 **(variables or {}),
             },
         )
+        return report.of_layer(self.adapter.layer)
 
 
 def run_python(arguments: Sequence[str], folder: Path, variables: Mapping[str, str]) -> Report:

@@ -9,21 +9,26 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
 HERE = Path(__file__).parent
 LIST = HERE / "support.json"
 PAGE = HERE.parents[1] / "docs" / "support.md"
+ALL_CASES = "OTEL_KERNEL_ALL_CASES"
+"""`1` runs also the cases that take too long to be run for every runtime every time."""
 
 _HEAD = """\
 # Cases that every runtime passes
 
 The conformance suite (`tests/conformance`) runs the same cases for every runtime, with its real compiler.
 This page is generated from its list by `python tests/conformance/support.py`.
+"Not run": each process that imports torch takes many seconds, so the suite runs a part of its cases;
+`OTEL_KERNEL_ALL_CASES=1` runs the others too, and not all of them have been seen to pass yet.
 
 """
 
@@ -40,6 +45,12 @@ class Support:
     cases: list[str]
     cannot: dict[str, dict[str, str]]
     """Reasons by runtime and case; `triton<3.5` says that only these versions of the runtime cannot."""
+    only: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """The cases that are run, of a runtime whose processes take too long to run them all."""
+
+    def is_run(self, runtime: str, case: str) -> bool:
+        """Whether a case is run for a runtime, unless it cannot have it."""
+        return case in self.only.get(runtime, self.cases) or os.environ.get(ALL_CASES) == "1"
 
     def reason(self, runtime: str, case: str) -> str | None:
         """Return why the installed version of a runtime cannot have a case, or None if it can."""
@@ -50,7 +61,7 @@ class Support:
 
     def to_text(self) -> str:
         """Return the list as it is committed."""
-        return json.dumps({"cases": self.cases, "cannot": self.cannot}, indent=2) + "\n"
+        return json.dumps({"cases": self.cases, "cannot": self.cannot, "only": self.only}, indent=2) + "\n"
 
     def to_page(self, runtimes: list[str]) -> str:
         """Return the page for these runtimes."""
@@ -68,6 +79,8 @@ class Support:
         }
         if runtime in reasons:
             return f"no: {reasons[runtime]}"
+        if case not in self.only.get(runtime, self.cases):
+            return "not run"
         return "; ".join(("yes", *(f"no for {which}: {reason}" for which, reason in reasons.items())))
 
 
@@ -88,7 +101,7 @@ def _is_installed(requirement: str) -> bool:
 def read() -> Support:
     """Return the committed list."""
     data = json.loads(LIST.read_text())
-    return Support(data["cases"], data["cannot"])
+    return Support(data["cases"], data["cannot"], data["only"])
 
 
 def runtimes() -> list[str]:
@@ -111,7 +124,7 @@ def _cases_of(path: Path) -> Iterator[str]:
 
 def main() -> int:
     """Write both files or check them, and return the exit code."""
-    found = Support(cases_of_the_tests(), read().cannot)
+    found = Support(cases_of_the_tests(), read().cannot, read().only)
     wanted = {LIST: found.to_text(), PAGE: found.to_page(runtimes())}
     stale = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
     if "--check" in sys.argv[1:]:

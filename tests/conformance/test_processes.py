@@ -10,11 +10,10 @@ from otel_kernel.records import Trip
 
 
 def under(report: Report, span: dict[str, Any]) -> list[Any]:
-    """Return the kernels of the trips right below a span of the program."""
+    """Return the kernels of the spans of ours below a span of the program, at any depth."""
+    below = [each for each in report.spans if each["parent_id"] == span["span_id"]]
     return [
-        each["attributes"]["compute.kernel.name"]
-        for each in report.spans
-        if each["parent_id"] == span["span_id"]
+        name for each in below for name in (each["attributes"]["compute.kernel.name"], *under(report, each))
     ]
 
 
