@@ -46,14 +46,18 @@ def exporter_to(url: str) -> SpanExporter:
     """
     from otel_kernel.splitting import SplittingExporter
 
+    return SplittingExporter(_exporter_to(url))
+
+
+def _exporter_to(url: str) -> SpanExporter:
     protocol, endpoint = check_endpoint(url)
     if protocol == "grpc":
         from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as GrpcExporter
 
-        return SplittingExporter(GrpcExporter(endpoint=endpoint))
+        return GrpcExporter(endpoint=endpoint)
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as HttpExporter
 
-    return SplittingExporter(HttpExporter(endpoint=endpoint))
+    return HttpExporter(endpoint=endpoint)
 
 
 def private_provider(url: str) -> TracerProvider:
@@ -66,12 +70,12 @@ def private_provider(url: str) -> TracerProvider:
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import SpanLimits
     from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
-    from opentelemetry.sdk.trace.export import BatchSpanProcessor
     from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
+    from otel_kernel.delivery import CountedProcessor
     from otel_kernel.ids import SystemIdGenerator
 
-    exporter = exporter_to(url)
+    processor = CountedProcessor(_exporter_to(url), url)
     unlimited = SpanLimits.UNSET  # the limits in the environment are meant for the program's own spans
     limits = SpanLimits(
         max_attributes=unlimited,
@@ -82,5 +86,5 @@ def private_provider(url: str) -> TracerProvider:
     provider = SdkTracerProvider(
         sampler=ALWAYS_ON, resource=Resource.create(), span_limits=limits, id_generator=SystemIdGenerator()
     )
-    provider.add_span_processor(BatchSpanProcessor(exporter))
+    provider.add_span_processor(processor)
     return provider

@@ -61,7 +61,7 @@ class Jaeger:
         """
         for answer in self._answers():
             if self._is_legacy:
-                yield from _read_legacy(answer, self._url.name, texts)
+                yield from read_legacy(answer, self._url.name, texts)
             else:
                 yield from otlp_json.read_request(answer, self._url.name, texts)
             yield from self._problems
@@ -74,7 +74,7 @@ class Jaeger:
                 answer = self._trace(trace)
                 if answer is None:
                     self._problems.append(Problem(self._url.name, f"there is no trace {trace}"))
-                yield self._unseen(answer)
+                yield unseen(answer, self._seen, is_legacy=self._is_legacy)
             return
         for service in self._url.parameters.get("service") or self._services():
             ask = partial(self._found, service)
@@ -115,18 +115,19 @@ class Jaeger:
             ]
             answer = _result(self._api.json("/api/v3/traces", query))
         traces = set(_trace_ids(answer, self._is_legacy))
-        return self._unseen(answer), len(traces) > self._limit
+        return unseen(answer, self._seen, is_legacy=self._is_legacy), len(traces) > self._limit
 
-    def _unseen(self, answer: Any) -> Any:
-        """Return an answer without the traces that were in an earlier one; it always holds whole traces."""
-        traces = set(_trace_ids(answer, self._is_legacy))
-        known = traces & self._seen
-        self._seen |= traces
-        if answer is None or (traces and traces == known):
-            return {"data": []} if self._is_legacy else {"resourceSpans": []}
-        if known:
-            _remove(answer, known, self._is_legacy)
-        return answer
+
+def unseen(answer: Any, seen: set[str], *, is_legacy: bool) -> Any:
+    """Return an answer without the traces in `seen`, to which its own are added; it always holds whole traces."""
+    traces = set(_trace_ids(answer, is_legacy))
+    known = traces & seen
+    seen |= traces
+    if answer is None or (traces and traces == known):
+        return {"data": []} if is_legacy else {"resourceSpans": []}
+    if known:
+        _remove(answer, known, is_legacy)
+    return answer
 
 
 def _result(answer: Any) -> Any:
@@ -166,9 +167,16 @@ def _remove(answer: Any, traces: set[str], is_legacy: bool) -> None:
             spans[:] = [span for span in spans if not is_object(span) or str(span.get(name)) not in traces]
 
 
-def _read_legacy(
-    answer: Any, where: str, texts: TextFiles | None
+def read_legacy(
+    answer: Any, where: str, texts: TextFiles | None = None
 ) -> Iterator[Trip | Stamped | NotATrip | Problem]:
+    """Yield what the spans of an answer of the legacy API stand for, and a problem for each that is lost.
+
+    Args:
+        answer: parsed JSON.
+        where: names the answer in problems.
+        texts: where to look for texts that a span does not carry whole.
+    """
     try:
         for error in answer.get("errors") or ():
             yield Problem(where, f"Jaeger says {shortened(error)}")

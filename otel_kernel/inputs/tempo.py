@@ -64,7 +64,7 @@ class Tempo:
                 yield Problem(
                     where, f"Tempo gives a part of it only: {answer.get('message') or 'no reason given'}"
                 )
-            yield from otlp_json.read_request(_request(answer), where, texts)
+            yield from otlp_json.read_request(request_of(answer), where, texts)
         yield from self._problems
 
     @property
@@ -107,8 +107,8 @@ class Tempo:
         return traces, len(traces) > self._limit
 
 
-def _request(answer: dict[str, Any]) -> object:
-    """Return the part of an answer that is a request of OTLP; older versions call it otherwise."""
+def request_of(answer: dict[str, Any]) -> object:
+    """Return the part of an answer that is a request of OTLP; older versions name it otherwise."""
     trace = answer.get("trace", answer)
     if is_object(trace) and "batches" in trace:
         return {"resourceSpans": trace["batches"]}

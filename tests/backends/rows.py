@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+from servers.collector import CONFIGURATIONS
 
 _KINDS = ("Unspecified", "Internal", "Server", "Client", "Producer", "Consumer")
 _CODES = ("Unset", "Ok", "Error")
@@ -58,6 +60,14 @@ def chdb_session(folder: Path) -> Any:
     from chdb.session import Session
 
     return cast("Any", Session(str(folder)))
+
+
+def make_tables(session: Any) -> None:
+    """Make the tables of `clickhouse.sql`."""
+    sql = re.sub(r"^--.*$", "", (CONFIGURATIONS / "clickhouse.sql").read_text(), flags=re.MULTILINE)
+    for statement in sql.split(";"):
+        if statement.strip():
+            session.query(statement)
 
 
 def insert(session: Any, table: str, rows: Iterable[dict[str, Any]]) -> None:

@@ -6,7 +6,7 @@ import json
 import re
 import subprocess
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,9 @@ from mapping.carriers import difference, full_trip, span_of, with_ids
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.trace import ReadableSpan
 from servers.building import FOLDER
-from servers.collector import CONFIGURATIONS
 from strategies import trips
 
-from backends.rows import chdb_session, insert, rows_of
+from backends.rows import chdb_session, insert, make_tables, rows_of
 from backends.web import Answer, Question, web
 from otel_kernel import semconv
 from otel_kernel.inputs import InputError, Problem, open_input
@@ -54,19 +53,11 @@ def spans_of(sent: Iterable[Trip]) -> list[ReadableSpan]:
     return [span_of(trip) for trip in sent]
 
 
-def statements(sql: str) -> Iterator[str]:
-    """Yield the statements of a file, without its comments."""
-    for statement in re.sub(r"^--.*$", "", sql, flags=re.MULTILINE).split(";"):
-        if statement.strip():
-            yield statement
-
-
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
     """A folder of chdb with the tables that `clickhouse.sql` makes."""
     with chdb_session(tmp_path / "chdb") as session:
-        for statement in statements((CONFIGURATIONS / "clickhouse.sql").read_text()):
-            session.query(statement)
+        make_tables(session)
     return tmp_path / "chdb"
 
 

@@ -12,9 +12,9 @@ PATIENCE: Final = 60
 _T = TypeVar("_T")
 
 
-def eventually(look: Callable[[], _T]) -> _T:
+def eventually(look: Callable[[], _T], pause: float = 0.05) -> _T:
     """Return the first true value that `look` returns, or its last one."""
     deadline = time.monotonic() + PATIENCE
     while not (found := look()) and time.monotonic() < deadline:
-        time.sleep(0.05)
+        time.sleep(pause)
     return found
