@@ -31,13 +31,14 @@ BENCHMARKS = (
     "reading",
     "recording",
     "start_up",
+    "torch_steps",
     "in_memory",
     "million",
     "clickhouse",
 )
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
 START, END = "<!-- what follows is written by `make bench BENCH=--write` -->\n", "<!-- until here -->\n"
-PACKAGES = ("opentelemetry-sdk", "wrapt", "numba", "triton")
+PACKAGES = ("opentelemetry-sdk", "wrapt", "numba", "triton", "torch")
 HEAD = ("line", "target", "ratio", "spread", "met")
 
 
