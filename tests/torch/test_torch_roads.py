@@ -109,6 +109,13 @@ def test_spans_nest_frame_autograd_graph_kernel(cold: Report) -> None:
     assert {"UNSET"} == {span["status"] for span in cold.spans("first")}
 
 
+def test_every_span_has_an_id_of_its_own(cold: Report) -> None:
+    # Dynamo puts Python's random numbers back after every frame, and the SDK draws its ids from them.
+    ids = [span["id"] for span in cold.spans()]
+
+    assert len(ids) == len(set(ids))
+
+
 def test_a_call_that_finds_its_graph_in_memory_emits_nothing(cold: Report, warm: Report) -> None:
     for report in (cold, warm):
         assert ([], []) == (report.trips("again"), report.spans("again"))
