@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -33,7 +34,10 @@ def torch(name: str) -> None:
         return x.sin() + 1
 
     kernel.__name__ = kernel.__qualname__ = name
-    kernel.__code__ = kernel.__code__.replace(co_name=name, co_qualname=name)
+    names: dict[str, Any] = {"co_name": name}
+    if sys.version_info >= (3, 11):
+        names["co_qualname"] = name
+    kernel.__code__ = kernel.__code__.replace(**names)
     torch.compile(kernel)(torch.ones(8))
 
 
