@@ -28,7 +28,7 @@ from torch._inductor.runtime.hints import DeviceProperties
     size_hints={'x': 1024},
     filename=__file__,
     triton_meta={
-        'signature': {'values': '*fp32', 'result': '*fp32', 'size': 'i32', 'XBLOCK': 'constexpr'},
+        'signature': {'values': '*fp32', 'result': '*fp32', 'xnumel': 'i32', 'XBLOCK': 'constexpr'},
         'device': DeviceProperties(
             type='cuda', index=0, multi_processor_count=132, cc=90, major=9, regs_per_multiprocessor=65536,
             max_threads_per_multi_processor=2048, warp_size=32,
@@ -44,9 +44,9 @@ from torch._inductor.runtime.hints import DeviceProperties
     min_elem_per_thread=0,
 )
 @triton.jit
-def NAME(values, result, size, XBLOCK: tl.constexpr):
+def NAME(values, result, xnumel, XBLOCK: tl.constexpr):
     index = tl.program_id(0) * XBLOCK + tl.arange(0, XBLOCK)[:]
-    mask = index < size
+    mask = index < xnumel
     otk_secret_marker = tl.load(values + index, mask)
     tl.store(result + index, otk_secret_marker * FACTOR, mask)
 """
