@@ -98,8 +98,8 @@ BREAKS: Final[Mapping[str, Break]] = {
     ),
     "a span that cannot start": Break(
         _TRIP,
-        "return spans.start(self, parent)\n        except Exception:",
-        "return spans.start(self, parent)\n        except OSError:",
+        "span = spans.start(self, parent)\n            except Exception:",
+        "span = spans.start(self, parent)\n            except OSError:",
     ),
     "every order of import and instrument": Break(
         _PATCHING, "        self.enabled = False\n        for holder", "        return\n        for holder"
@@ -156,7 +156,9 @@ BREAKS: Final[Mapping[str, Break]] = {
         _TRIP, "if self.level is RecordLevel.FULL:\n            try:", "if True:\n            try:"
     ),
     "level full says the texts": Break(
-        _TRIP, "event = error if self.level is RecordLevel.FULL else None", "event = None"
+        _TRIP,
+        "event = self.error if self.error_type is not None and self.level is RecordLevel.FULL else None",
+        "event = None",
     ),
     "the duration is measured once a trip": Break(
         _SPANS,

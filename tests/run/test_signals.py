@@ -11,7 +11,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -188,6 +188,15 @@ def _state(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
+@pytest.fixture
+def _no_signal_is_blocked() -> Iterator[None]:
+    """What a program starts with as a rule; chdb blocks SIGPIPE in the thread that imports it, for good."""
+    before = signal.pthread_sigmask(signal.SIG_SETMASK, set[int]())
+    yield
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@pytest.mark.usefixtures("_no_signal_is_blocked")
 @pytest.mark.parametrize("name", ["SIGABRT", "SIGHUP", "SIGINT", "SIGKILL", "SIGPIPE", "SIGSEGV", "SIGTERM"])
 def test_death_by_a_signal_is_ours_too(name: str, tmp_path: Path) -> None:
     command = [OTEL_KERNEL, "run", "--level", "off", "--", "sh", "-c", f"kill -{name[3:]} $$"]
