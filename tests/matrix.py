@@ -55,7 +55,8 @@ class PackageSet:
 RUNTIMES: Final[Mapping[str, Runtime]] = {
     "numba": Runtime(("numba==0.61.0", "numba"), ("ipython",), ("llvmlite",)),
     "triton": Runtime(("triton==3.4.0", "triton==3.5.1", "triton")),
-    "jax": Runtime(("jax==0.6.0", "jax"), ("filelock", "flatbuffers"), ("jaxlib",)),
+    # 0.6 exports and lowers Pallas with absl, without asking for it.
+    "jax": Runtime(("jax==0.6.0", "jax"), ("absl-py", "filelock", "flatbuffers"), ("jaxlib",)),
 }
 
 SETS: Final[Mapping[str, PackageSet]] = {

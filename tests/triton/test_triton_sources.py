@@ -9,6 +9,7 @@ import concurrent.futures
 import contextvars
 from collections.abc import Iterator
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,9 @@ from otel_kernel import pipeline, semconv
 from otel_kernel.records import CompilationOutcome, Trip
 
 knobs: Any = import_module("triton.knobs")
+
+_torch = find_spec("torch")
+IS_TORCH_REAL = _torch is None or _torch.origin is not None
 
 
 def scale_source(size: int = 64) -> Any:
@@ -79,7 +83,9 @@ def test_an_amd_target_without_a_device(triton_telemetry: Telemetry) -> None:
 
 
 @pytest.mark.skipif(VERSION < (3, 5), reason="3.4 wants the linker of ROCm")
-@pytest.mark.skipif((3, 6) <= VERSION < (3, 9), reason="3.6 to 3.8 ask torch about the arguments")
+@pytest.mark.skipif(
+    not IS_TORCH_REAL, reason="a folder of tests passes for PyTorch, which Triton asks about arguments"
+)
 def test_an_amd_device(triton_telemetry: Telemetry, device: Any) -> None:
     device.target = HIP
     kernels.scale[(1,)](floats(64), size=64)
