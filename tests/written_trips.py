@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from opentelemetry.exporter.otlp.json.file import FileSpanExporter
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
@@ -33,6 +32,9 @@ class _IdsOfTrips(RandomIdGenerator):
 
 def write_otlp(path: Path, trips: Iterable[Trip], *, batch: int = 1) -> Path:
     """Write finished trips as spans of the SDK, so many of them a line of OTLP JSON."""
+    # No part of every set of OpenTelemetry packages that runtimes are tested beside.
+    from opentelemetry.exporter.otlp.json.file import FileSpanExporter
+
     ids = _IdsOfTrips()
     provider = TracerProvider(id_generator=ids, shutdown_on_exit=False)
     provider.add_span_processor(
