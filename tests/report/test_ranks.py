@@ -284,7 +284,7 @@ def test_no_rank_and_no_waiting_are_said(tmp_path: Path) -> None:
 
 
 def as_json(ranks: Ranks) -> Any:
-    nothing_left_out = {"problems": 0, "duplicates": 0, "other_spans": 0, "other_records": {}}
+    nothing_left_out: dict[str, Any] = {"problems": 0, "duplicates": 0, "other_spans": 0, "other_records": {}}
     return {**json.loads(json.dumps(ranks_json(ranks))), **nothing_left_out}
 
 

@@ -283,22 +283,22 @@ def test_following_keeps_up_with_programs_that_switch_restart_and_prune(
             note()
             return sorted(written) == stamps_of(found_in(receiver))
 
+        process = start(
+            built.first,
+            tmp_path,
+            *(
+                "scale:1",
+                "line:",
+                "switch:other",
+                "scale:2",
+                "line:",
+                "switch:shop",
+                "mark:again",
+                "scale:3",
+            ),
+            *("end:", "line:"),
+        )
         try:
-            process = start(
-                built.first,
-                tmp_path,
-                *(
-                    "scale:1",
-                    "line:",
-                    "switch:other",
-                    "scale:2",
-                    "line:",
-                    "switch:shop",
-                    "mark:again",
-                    "scale:3",
-                ),
-                *("end:", "line:"),
-            )
             for _ in range(3):
                 wait(process)
                 following.until(is_level)
