@@ -203,7 +203,8 @@ def _changed_since(commit: str) -> list[str]:
 def main() -> int:
     """Write the page, check the results or print sessions, and return the exit code."""
     if sys.argv[1:2] == ["--changed-since"]:
-        print("\n".join(oldest_sessions(_changed_since(sys.argv[2]))))
+        for session in oldest_sessions(_changed_since(sys.argv[2])):
+            print(session)
         return 0
     results = read_results()
     failed = [name for name, result in results.items() if result.failed]
