@@ -108,7 +108,8 @@ def test_two_processes_on_one_folder(program: Program, tmp_path: Path) -> None:
     assert CompilationOutcome.COMPILED in {trip.outcome for trip in together}
     assert CompilationOutcome.LOADED is later.outcome
     compiled = [trip for trip in together if trip.outcome is CompilationOutcome.COMPILED]
-    assert sum(attribute(trip, "store.stored") is True for trip in compiled) == 1
+    # Both, where neither has seen the entry of the other before it wrote its own.
+    assert 1 <= sum(attribute(trip, "store.stored") is True for trip in compiled)
     for trip in compiled:
         if attribute(trip, "store.stored") is False:
             assert str(attribute(trip, "store.reason")) in (
