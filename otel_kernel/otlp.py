@@ -73,7 +73,6 @@ def private_provider(url: str) -> TracerProvider:
     from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
     from otel_kernel.delivery import CountedProcessor
-    from otel_kernel.ids import SystemIdGenerator
 
     processor = CountedProcessor(_exporter_to(url), url)
     unlimited = SpanLimits.UNSET  # the limits in the environment are meant for the program's own spans
@@ -83,8 +82,6 @@ def private_provider(url: str) -> TracerProvider:
         max_attribute_length=unlimited,
         max_span_attribute_length=unlimited,
     )
-    provider = SdkTracerProvider(
-        sampler=ALWAYS_ON, resource=Resource.create(), span_limits=limits, id_generator=SystemIdGenerator()
-    )
+    provider = SdkTracerProvider(sampler=ALWAYS_ON, resource=Resource.create(), span_limits=limits)
     provider.add_span_processor(processor)
     return provider

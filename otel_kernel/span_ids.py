@@ -1,8 +1,8 @@
 """Ids of spans that do not come from the random numbers of the program.
 
 The SDK draws ids from Python's global generator. A program that seeds it would see other numbers with us than
-without us, and a runtime that rewinds it, as Dynamo does after it has compiled a frame, would get spans with
-the ids of earlier ones.
+without us. Ranks that seed it alike, as those of a model server do, would get spans with the same ids, and so would
+a runtime that rewinds it, as Dynamo does after it has compiled a frame.
 """
 
 from __future__ import annotations

@@ -197,10 +197,8 @@ class Spans:
         if tracer is None:
             tracer = trace.get_tracer(semconv.SCOPE_PREFIX + runtime, __version__, self.tracer_provider)
             draw_own_ids(tracer)
-            is_settled = not isinstance(
-                tracer, trace.ProxyTracer
-            )  # else the program may yet set its provider
-            if is_settled:
+            is_settled = not isinstance(tracer, trace.ProxyTracer)
+            if is_settled:  # else the program may yet set its provider
                 self._tracers[runtime] = tracer
         return tracer.start_span(
             name,

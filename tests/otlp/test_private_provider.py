@@ -17,6 +17,7 @@ from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 from otel_kernel import pipeline, semconv
 from otel_kernel.instrumentor import KernelInstrumentor
 from otel_kernel.otlp import private_provider
+from otel_kernel.spans import Spans
 from otlp.receiver import Protocol, Receiver
 from otlp.views import attributes_of
 
@@ -232,12 +233,12 @@ def test_texts_of_a_batch_larger_than_a_message_all_arrive(
 def test_ids_are_not_drawn_from_the_program_s_random_numbers(receiver: Receiver) -> None:
     # Ranks seed them alike, and each counts on the numbers that follow.
     provider: Any = private_provider(receiver.endpoint("http/protobuf"))
-    tracer = provider.get_tracer("otel_kernel.acme")
+    spans = Spans(provider, private=True)
     ids: set[int] = set()
     for _ in range(2):
         random.seed(7)
         before = random.getstate()
-        context = tracer.start_span("compile k").get_span_context()
+        context = spans.start_plain("acme", "compile k", {}, 1, None).get_span_context()
         ids |= {context.trace_id, context.span_id}
 
         assert before == random.getstate()
